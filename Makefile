@@ -1,0 +1,85 @@
+# Every command of the project. Each target does its own set-up: Python 3.11 or newer and make are enough.
+# `make` alone lists them.
+
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+.SHELLFLAGS := -eu -o pipefail -c
+.DELETE_ON_ERROR:
+
+PYTHON ?= $(firstword $(foreach p,python3 python3.14 python3.13 python3.12 python3.11,\
+	$(shell $(p) -c 'import sys; sys.version_info >= (3, 11) and print("$(p)")' 2>/dev/null)))
+VENV := .venv
+BIN := $(VENV)/bin
+UV_VERSION := 0.13.7
+# Where a program keeps its own certificates, the system's are the ones an administrator set up.
+export UV_SYSTEM_CERTS := 1
+export PATH := $(CURDIR)/$(BIN):$(PATH)
+# Tests spread over this many processes; one control plane serves them all.
+WORKERS ?= 4
+
+.PHONY: help
+help: ## List the targets
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  \033[1m%-10s\033[0m %s\n", $$1, $$2}'
+
+.PHONY: demo
+demo: setup ## Show the main job on a real control plane (ARGS=--keep leaves it running)
+	@reroll dev demo $(ARGS)
+
+.PHONY: test
+test: lint types control-plane ## Lint, types, import contracts, and all tests
+	pytest -n $(WORKERS) --dist worksteal $(ARGS)
+
+.PHONY: test-fast
+test-fast: setup ## The tests that need no control plane, in seconds
+	pytest -n 2 -m "not cluster" $(ARGS)
+
+.PHONY: lint
+lint: setup ## Format check, lint, spelling, import contracts
+	ruff format --check
+	ruff check
+	codespell
+	lint-imports
+
+.PHONY: types
+types: setup ## mypy --strict
+	mypy
+
+.PHONY: fmt
+fmt: setup ## Format and fix what can be fixed
+	ruff format
+	ruff check --fix
+
+.PHONY: control-plane
+control-plane: setup ## Build what is missing of the control plane (minutes the first time)
+	reroll dev build --all
+
+.PHONY: bench
+bench: setup ## Speed and memory as ratios to the floor, on a control plane of its own
+	python -m bench $(ARGS)
+
+.PHONY: docs
+docs: setup ## Build the documentation into site/; warnings are errors
+	mkdocs build --strict
+
+.PHONY: lock
+lock: setup ## Resolve the dependencies anew, a week behind the newest releases
+	uv pip compile --universal --generate-hashes --no-header --upgrade \
+		--exclude-newer "$$(date -u -d '7 days ago' +%Y-%m-%d)" \
+		--python-version 3.11 --all-extras --group dev pyproject.toml -o requirements.lock
+
+.PHONY: clean
+clean: ## Remove the virtual environment and everything made here (not the control plane's cache)
+	rm -rf $(VENV) site dist .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	find src tests bench -name __pycache__ -type d -prune -exec rm -rf {} +
+
+.PHONY: setup
+setup: $(VENV)/.ready
+
+$(VENV)/.ready: pyproject.toml requirements.lock Makefile
+	@test -n "$(PYTHON)" || { echo "make: no Python 3.11 or newer found; install one, or name it: make PYTHON=/path/to/python3" >&2; exit 1; }
+	@echo "setting up $(VENV) with $$($(PYTHON) --version) (a minute the first time)"
+	@$(PYTHON) -m venv $(VENV) || { echo "make: $(PYTHON) cannot make a virtual environment; on Debian: apt-get install python3-venv" >&2; exit 1; }
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check "uv==$(UV_VERSION)"
+	@$(BIN)/uv pip sync --quiet --python $(BIN)/python --require-hashes requirements.lock
+	@$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation --editable .
+	@touch $@

@@ -1,0 +1,62 @@
+"""The command line as a whole: one parser, one table of commands, one place where errors become exit codes.
+
+A command is a module of this package with `NAME`, `HELP`, `configure(parser)` and `run(args) -> int`. Only the
+module of the command that was asked for is imported, so that `reroll run` stays small.
+"""
+
+import argparse
+import importlib
+import sys
+from collections.abc import Sequence
+from types import ModuleType
+
+from reroll import __version__
+from reroll.cli.errors import CommandError, Exit
+
+COMMANDS: tuple[tuple[str, str, str], ...] = (
+    # name, module, what `reroll --help` says of it
+    ("dev", "reroll.cli.dev", "a real control plane on this machine, to try and to test"),
+    ("completion", "reroll.cli.completion", "print the completion script for your shell"),
+)
+
+
+def parser_for(argv: Sequence[str], *, completing: bool = False) -> argparse.ArgumentParser:
+    """The parser; arguments of a command are added only if `argv` names it, or all while completing."""
+    parser = argparse.ArgumentParser(
+        prog="reroll",
+        description="Rolls Kubernetes workloads when the ConfigMaps and Secrets they use change.",
+        epilog="`reroll COMMAND --help` tells more. Documentation: docs/index.md",
+    )
+    parser.add_argument("--version", action="version", version=f"reroll {__version__}")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands")
+    named = next((word for word in argv if not word.startswith("-")), None)
+    for name, module, summary in COMMANDS:
+        sub = commands.add_parser(
+            name, help=summary, description=summary, formatter_class=argparse.RawDescriptionHelpFormatter
+        )
+        if completing or name == named:
+            command = importlib.import_module(module)
+            command.configure(sub)
+            sub.set_defaults(implementation=command)
+    return parser
+
+
+def run(argv: Sequence[str]) -> int:
+    parser = parser_for(argv)
+    args = parser.parse_args(argv)
+    command: ModuleType | None = getattr(args, "implementation", None)
+    if command is None:
+        parser.print_help()
+        return Exit.OK
+    try:
+        return int(command.run(args))
+    except CommandError as error:
+        print(f"reroll: {error}", file=sys.stderr)
+        return error.code
+    except KeyboardInterrupt:
+        print("reroll: interrupted", file=sys.stderr)
+        return Exit.INTERRUPTED
+    except BrokenPipeError:
+        # The reader of our output went away (`reroll … | head`): nothing is wrong.
+        sys.stderr.close()
+        return Exit.OK
