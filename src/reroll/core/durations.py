@@ -1,0 +1,36 @@
+"""Durations as people write them in Kubernetes: `500ms`, `5s`, `1m30s`, `2h`."""
+
+import re
+from datetime import timedelta
+
+_UNITS = {"ms": "milliseconds", "s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
+_PART = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)")
+
+
+def parse_duration(text: str) -> timedelta | None:
+    """The duration, or `None` if `text` is not one. A bare `0` needs no unit."""
+    text = text.strip()
+    if text == "0":
+        return timedelta()
+    if not text or _PART.sub("", text) or len(text) > 64:
+        return None
+    total = timedelta()
+    try:
+        for amount, unit in _PART.findall(text):
+            total += timedelta(**{_UNITS[unit]: float(amount)})
+    except OverflowError:
+        return None
+    return total
+
+
+def format_duration(duration: timedelta) -> str:
+    """The shortest text that reads back as the same duration."""
+    left = round(duration.total_seconds() * 1000)
+    if left == 0:
+        return "0s"
+    parts = []
+    for size, unit in ((3_600_000, "h"), (60_000, "m"), (1000, "s"), (1, "ms")):
+        amount, left = divmod(left, size)
+        if amount:
+            parts.append(f"{amount}{unit}")
+    return "".join(parts)

@@ -1,0 +1,152 @@
+"""The tables of workload kinds and source kinds.
+
+Watches, RBAC, decoders, patches, help and test parameters all come from these rows. A difference
+between kinds is a column, never an `if`.
+"""
+
+from enum import StrEnum
+
+import msgspec
+
+
+class Strategy(StrEnum):
+    """How a workload gets its new configuration."""
+
+    STAMP = "stamp"
+    ENV = "env"
+    RESTART = "restart"
+    EVICT = "evict"
+    RELOAD = "reload"
+    TRIGGER = "trigger"
+    RECREATE = "recreate"
+    NOTIFY = "notify"
+    NEXT_RUN = "next-run"
+
+
+class Revisions(StrEnum):
+    """What Kubernetes keeps of a workload's earlier templates."""
+
+    REPLICA_SETS = "replicasets"
+    CONTROLLER_REVISIONS = "controllerrevisions"
+    NONE = ""
+
+
+Path = tuple[str, ...]
+
+_ROLLS = (
+    Strategy.STAMP,
+    Strategy.ENV,
+    Strategy.RESTART,
+    Strategy.EVICT,
+    Strategy.RELOAD,
+    Strategy.NOTIFY,
+)
+_TEMPLATE = ("spec", "template")
+_UPDATE_STRATEGY = ("spec", "updateStrategy", "type")
+
+
+class Kind(msgspec.Struct, frozen=True):
+    """One kind of workload."""
+
+    name: str
+    group: str
+    version: str
+    plural: str
+    template: Path
+    strategies: tuple[Strategy, ...]
+    """Those it can do; the first is the default."""
+    revisions: Revisions = Revisions.NONE
+    copies_record: bool = False
+    """Its annotations are copied to its revisions and come back with an undo."""
+    still: Path = ()
+    """A boolean that says: do not start anything now (`paused`, `suspend`)."""
+    update_strategy: Path = ()
+    """Where `OnDelete` says that a changed template replaces no pod."""
+    restart_at: Path = ()
+    """A field that restarts pods, where it is not an annotation on the template."""
+    borrows_template: bool = False
+    """`spec.workloadRef` may name a Deployment whose template it runs."""
+
+    @property
+    def default_strategy(self) -> Strategy:
+        return self.strategies[0]
+
+
+KINDS: tuple[Kind, ...] = (
+    Kind(
+        "Deployment", "apps", "v1", "deployments", _TEMPLATE, _ROLLS,
+        revisions=Revisions.REPLICA_SETS, copies_record=True, still=("spec", "paused"),
+    ),
+    Kind(
+        "StatefulSet", "apps", "v1", "statefulsets", _TEMPLATE, _ROLLS,
+        revisions=Revisions.CONTROLLER_REVISIONS, update_strategy=_UPDATE_STRATEGY,
+    ),
+    Kind(
+        "DaemonSet", "apps", "v1", "daemonsets", _TEMPLATE, _ROLLS,
+        revisions=Revisions.CONTROLLER_REVISIONS, update_strategy=_UPDATE_STRATEGY,
+    ),
+    Kind(
+        "CronJob", "batch", "v1", "cronjobs", ("spec", "jobTemplate", "spec", "template"),
+        (Strategy.NEXT_RUN, Strategy.TRIGGER, Strategy.NOTIFY), still=("spec", "suspend"),
+    ),
+    Kind(
+        "Job", "batch", "v1", "jobs", _TEMPLATE,
+        (Strategy.NEXT_RUN, Strategy.RECREATE, Strategy.NOTIFY), still=("spec", "suspend"),
+    ),
+    Kind(
+        "Rollout", "argoproj.io", "v1alpha1", "rollouts", _TEMPLATE, _ROLLS,
+        revisions=Revisions.REPLICA_SETS, still=("spec", "paused"),
+        restart_at=("spec", "restartAt"), borrows_template=True,
+    ),
+)  # fmt: skip
+
+
+class Watched(StrEnum):
+    """How a kind of source is followed."""
+
+    WHOLE = "whole"
+    """Its content is in the watch, hashed as it streams by."""
+    METADATA = "metadata"
+    """Only its metadata is watched; the content is fetched if an opted-in workload refers to it."""
+    STATUSES = "statuses"
+    """Other objects tell which versions of it pods have mounted."""
+
+
+class SourceKind(msgspec.Struct, frozen=True):
+    """One kind of source."""
+
+    name: str
+    group: str
+    version: str
+    plural: str
+    aliases: tuple[str, ...]
+    """What people may write in an annotation; the first is what we write."""
+    watched: Watched
+    keyed: bool = False
+    """Its digests are made with the HMAC key."""
+    watched_plural: str = ""
+
+    @property
+    def plural_to_watch(self) -> str:
+        return self.watched_plural or self.plural
+
+
+SOURCE_KINDS: tuple[SourceKind, ...] = (
+    SourceKind(
+        "ConfigMap", "", "v1", "configmaps", ("configmap", "configmaps", "cm"), Watched.WHOLE,
+    ),
+    SourceKind(
+        "Secret", "", "v1", "secrets", ("secret", "secrets"), Watched.METADATA, keyed=True,
+    ),
+    SourceKind(
+        "SecretProviderClass", "secrets-store.csi.x-k8s.io", "v1", "secretproviderclasses",
+        ("secretproviderclass", "secretproviderclasses", "spc"), Watched.STATUSES,
+        watched_plural="secretproviderclasspodstatuses",
+    ),
+)  # fmt: skip
+
+
+def source_kind(alias: str) -> SourceKind | None:
+    """The source kind that somebody means by `alias`, as written in an annotation or a record."""
+    wanted = alias.lower()
+    return next((kind for kind in SOURCE_KINDS if wanted in kind.aliases), None)

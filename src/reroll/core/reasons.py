@@ -1,0 +1,62 @@
+"""Every reason that a decision can have, with the sentence that people read.
+
+A reason is spelt here and nowhere else: the same word stands in the log line, the Event, the metric
+label and `explain`.
+"""
+
+from enum import Enum
+
+
+class Reason(Enum):
+    def __init__(self, word: str, sentence: str) -> None:
+        self.word = word
+        self.sentence = sentence
+
+    def __str__(self) -> str:
+        return self.word
+
+    # What was done
+    CONFIG_CHANGED = "ConfigChanged", "configuration that the workload uses has changed"
+    ADOPTED = "Adopted", "seen for the first time: its configuration is recorded, nothing is rolled"
+    RECORDED = "Recorded", "its references have changed: they are recorded, nothing is rolled"
+    ROLLED_ELSEWHERE = (
+        "RolledElsewhere",
+        "its template changed after its configuration, so its new pods have that already",
+    )
+    UNDONE = (
+        "Undone",
+        "somebody went back to an earlier revision: the current configuration is declined",
+    )
+    KEY_ROTATED = (
+        "KeyRotated",
+        "its record is rewritten with the current digest key, nothing is rolled",
+    )
+    KEY_LOST = (
+        "KeyLost",
+        "the digest key of its record is gone: Secrets are recorded anew, nothing is rolled",
+    )
+    CONTINUED = "Continued", "work that an earlier roll left unfinished goes on"
+    FINISHED = "Finished", "every pod has the current configuration"
+
+    # What stands in the way
+    SOURCE_MISSING = "SourceMissing", "a source that its pods cannot start without does not exist"
+    PAUSED = "Paused", "the workload is paused or suspended; it rolls when that ends"
+    DEBOUNCING = "Debouncing", "its configuration changed just now; waiting for quiet"
+    SOURCE_FORBIDDEN = "SourceForbidden", "a source may not be read; grant `get` on it"
+    WAITING = "Waiting", "the content of its sources is being read"
+    LOOKING_BACK = (
+        "LookingBack",
+        "its revisions are being read to see what happened while nobody watched",
+    )
+
+    # Why there is nothing to do
+    UP_TO_DATE = "UpToDate", "its pods were made with the current configuration"
+    NOT_ENABLED = "NotEnabled", "the workload did not opt in"
+    OPTED_OUT = "OptedOut", "the workload opted out"
+    ENDED = "Ended", "the workload has finished or is being deleted"
+
+    # What went wrong
+    INVALID_ANNOTATION = "InvalidAnnotation", "an annotation has a value that cannot be used"
+    REJECTED = "Rejected", "the API server refused the change"
+    FORBIDDEN = "Forbidden", "the right to make the change is missing"
+    FAILED = "Failed", "the change could not be made yet; it is tried again"

@@ -1,0 +1,70 @@
+"""The record: what a workload last rolled with, kept on the workload itself.
+
+It is the annotation `reroll.dev/state` on the workload's own metadata, so that writing it rolls
+nothing. Compact JSON; the sequence number only grows, which is how an undo is noticed.
+"""
+
+from datetime import datetime
+from typing import Any
+
+import msgspec
+
+VERSION = 1
+
+
+class Todo(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+    """Work that a roll began and that is not done at once: pods to evict or to reload."""
+
+    do: str
+    since: datetime
+    """Pods made before this have old configuration."""
+
+
+class Record(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+    n: int
+    """Sequence number: one more with each write."""
+    at: datetime
+    why: str
+    s: dict[str, str]
+    """Digest by entry, see `Reference.entry`."""
+    v: int = VERSION
+    k: str = ""
+    """The id of the HMAC key that the Secrets' digests were made with."""
+    rolled: datetime | None = None
+    by: list[str] | None = None
+    """The entries whose change caused the last roll."""
+    keys: list[str] | None = None
+    """The keys that changed, where that is known: names, never values."""
+    todo: Todo | None = None
+
+
+class Unreadable(msgspec.Struct, frozen=True, gc=False):
+    """A record that somebody spoilt, or that a newer version wrote."""
+
+    why: str
+
+
+_decoder = msgspec.json.Decoder(Record)
+_encoder = msgspec.json.Encoder()
+
+
+def read(text: str | None) -> Record | Unreadable | None:
+    if text is None:
+        return None
+    try:
+        record = _decoder.decode(text)
+    except (msgspec.ValidationError, msgspec.DecodeError, UnicodeEncodeError):
+        return Unreadable("it is not the JSON that was written")
+    if record.v != VERSION or record.n < 0:
+        return Unreadable(f"its version is {record.v}, this program writes version {VERSION}")
+    return record
+
+
+def write(record: Record) -> str:
+    return _encoder.encode(record).decode()
+
+
+def successor(record: Record | None, number: int, **changes: Any) -> Record:
+    """The next record after `record`, numbered after everything seen so far."""
+    kept = record or Record(n=0, at=changes["at"], why=changes["why"], s={})
+    return msgspec.structs.replace(kept, n=max(kept.n, number) + 1, **changes)

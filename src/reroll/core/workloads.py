@@ -1,0 +1,261 @@
+"""A workload as the engine sees it: a few fields out of a large document.
+
+`Manifest` is what a watch line is decoded into: metadata, with spec and status left as bytes, so
+that a workload which did not opt in costs nothing more. `workload` looks into the rest.
+"""
+
+import hashlib
+from collections.abc import Mapping
+from datetime import datetime
+from typing import TypeVar
+
+import msgspec
+
+from reroll.core.kinds import KINDS, Kind, Path
+from reroll.core.objects import Key, Moment, Problem
+from reroll.core.pods import Container, PodTemplate, given
+from reroll.core.policy import STAMP, STAMP_ENV, STATE
+from reroll.core.records import Record, Unreadable, read
+from reroll.core.references import Use, uses
+
+
+class Owner(msgspec.Struct, gc=False):
+    kind: str
+    name: str = ""
+    uid: str = ""
+    controller: bool | None = None
+
+
+class Metadata(msgspec.Struct, gc=False, rename="camel"):
+    name: str
+    namespace: str = ""
+    uid: str = ""
+    resource_version: str = "0"
+    generation: int = 0
+    annotations: dict[str, str] | None = None
+    labels: dict[str, str] | None = None
+    creation_timestamp: datetime | None = None
+    deletion_timestamp: datetime | None = None
+    owner_references: list[Owner] | None = None
+
+    @property
+    def version(self) -> int:
+        """The resource version as a number; 0 where a server's versions are not numbers."""
+        return int(self.resource_version) if self.resource_version.isdecimal() else 0
+
+
+class Manifest(msgspec.Struct, gc=False):
+    metadata: Metadata
+    spec: msgspec.Raw = msgspec.Raw()
+    status: msgspec.Raw = msgspec.Raw()
+
+
+class Workload(msgspec.Struct, frozen=True, gc=False):
+    key: Key
+    uid: str
+    version: int
+    generation: int
+    annotations: dict[str, str]
+    record: Record | Unreadable | None
+    record_text: str | None
+    uses: tuple[Use, ...]
+    template_hash: bytes
+    template: Moment
+    """When its template last changed in a way that replaced its pods."""
+    has_annotations: bool = True
+    has_template_metadata: bool = True
+    has_template_annotations: bool = False
+    stamp: str = ""
+    container: str = ""
+    """The first container, which carries the stamp of the `env` strategy."""
+    env: tuple[str, ...] | None = None
+    """The names of its environment variables, in order; `None` if there is no list."""
+    env_stamp: str = ""
+    still: bool = False
+    replaces_pods: bool = True
+    selector: tuple[tuple[str, str], ...] = ()
+    borrows: str = ""
+    """The Deployment whose template it runs."""
+    ended: bool = False
+    seen: int = 0
+    """The version at which it was first seen."""
+    highest: int = 0
+    """The highest sequence number that any of its records ever had, as far as was seen."""
+    problems: tuple[Problem, ...] = ()
+
+
+class _Condition(msgspec.Struct, gc=False):
+    type: str
+    status: str = ""
+
+
+class _Status(msgspec.Struct, gc=False):
+    conditions: list[_Condition] | None = None
+
+
+class _Selector(msgspec.Struct, gc=False, rename="camel"):
+    match_labels: dict[str, str] | None = None
+
+
+class _WorkloadRef(msgspec.Struct, gc=False):
+    kind: str = ""
+    name: str = ""
+
+
+T = TypeVar("T")
+_branches = msgspec.json.Decoder(dict[str, msgspec.Raw])
+_WORKLOADS = frozenset(kind.name for kind in KINDS)
+
+
+def belongs_to_workload(metadata: Metadata) -> bool:
+    """Whether another workload makes and unmakes it, as a CronJob does with its Jobs."""
+    owners = given(metadata.owner_references)
+    return any(owner.controller and owner.kind in _WORKLOADS for owner in owners)
+
+
+def workload(kind: Kind, manifest: Manifest, before: Workload | None) -> Workload:
+    """The workload in `manifest`; `before` is how it was last seen, for what only history tells."""
+    metadata = manifest.metadata
+    annotations = relevant(metadata.annotations or {})
+    record_text = annotations.get(STATE)
+    record = read(record_text)
+    if before is not None and before.uid != metadata.uid:
+        before = None
+    number = record.n if isinstance(record, Record) else 0
+    ended = metadata.deletion_timestamp is not None or _has_ended(manifest)
+    if before is not None and before.generation == metadata.generation > 0:
+        # Only metadata or status changed: what the spec says is known.
+        return msgspec.structs.replace(
+            before,
+            version=metadata.version,
+            annotations=annotations,
+            has_annotations=metadata.annotations is not None,
+            record=record,
+            record_text=record_text,
+            ended=ended,
+            highest=max(before.highest, number),
+        )
+    spec = _spec(kind, manifest)
+    return Workload(
+        key=Key(kind.name, metadata.namespace, metadata.name),
+        uid=metadata.uid,
+        version=metadata.version,
+        generation=metadata.generation,
+        annotations=annotations,
+        has_annotations=metadata.annotations is not None,
+        record=record,
+        record_text=record_text,
+        ended=ended,
+        seen=before.seen if before else metadata.version,
+        highest=max(before.highest if before else 0, number),
+        template=_template_moment(spec, metadata.version, before),
+        **msgspec.structs.asdict(spec),
+    )
+
+
+class _Spec(msgspec.Struct, frozen=True, gc=False):
+    """What of a `Workload` stands in its spec."""
+
+    uses: tuple[Use, ...]
+    template_hash: bytes
+    has_template_metadata: bool
+    has_template_annotations: bool
+    stamp: str
+    container: str
+    env: tuple[str, ...] | None
+    env_stamp: str
+    still: bool
+    replaces_pods: bool
+    selector: tuple[tuple[str, str], ...]
+    borrows: str
+    problems: tuple[Problem, ...]
+
+
+def _spec(kind: Kind, manifest: Manifest) -> _Spec:
+    raw = pick(manifest, kind.template)
+    template, problems = _decode(raw, kind, manifest)
+    containers = given(template.spec.containers) if template.spec else []
+    first = containers[0] if containers else Container()
+    metadata = template.metadata
+    annotations = metadata.annotations if metadata else None
+    still = _value(pick(manifest, kind.still), bool) or False
+    update = _value(pick(manifest, kind.update_strategy), str)
+    selector = _value(pick(manifest, ("spec", "selector")), _Selector) or _Selector()
+    borrows = _value(pick(manifest, ("spec", "workloadRef")), _WorkloadRef)
+    return _Spec(
+        uses=tuple(uses(template.spec)) if template.spec else (),
+        template_hash=hashlib.blake2b(raw, digest_size=16).digest() if raw else b"",
+        has_template_metadata=metadata is not None,
+        has_template_annotations=annotations is not None,
+        stamp=(annotations or {}).get(STAMP, ""),
+        container=first.name,
+        env=None if first.env is None else tuple(var.name for var in first.env),
+        env_stamp=next((v.value for v in given(first.env) if v.name == STAMP_ENV), ""),
+        still=still,
+        replaces_pods=update != "OnDelete",
+        selector=tuple(sorted((selector.match_labels or {}).items())),
+        borrows=borrows.name
+        if kind.borrows_template and borrows and borrows.kind == "Deployment"
+        else "",
+        problems=problems,
+    )
+
+
+def _template_moment(spec: _Spec, version: int, before: Workload | None) -> Moment:
+    """When the pods' template last took effect.
+
+    While a workload is paused nothing takes effect: the first version after the pause counts.
+    """
+    if before is None:
+        return Moment(by=version)
+    if spec.still or spec.template_hash == before.template_hash:
+        return before.template
+    return Moment(after=version - 1, by=version)
+
+
+def pick(manifest: Manifest, path: Path) -> msgspec.Raw | None:
+    """The bytes at `path`, without decoding what lies beside it."""
+    if not path:
+        return None
+    here: msgspec.Raw | None = {"spec": manifest.spec, "status": manifest.status}[path[0]]
+    for step in path[1:]:
+        if not here or bytes(here)[:1] != b"{":
+            return None
+        here = _branches.decode(here).get(step)
+    return here or None
+
+
+def _has_ended(manifest: Manifest) -> bool:
+    """A Job that is complete or has failed. Other workloads have no such condition."""
+    if b'"Complete"' not in bytes(manifest.status) and b'"Failed"' not in bytes(manifest.status):
+        return False
+    status = _value(manifest.status, _Status) or _Status()
+    ends = {"Complete", "Failed"}
+    return any(c.type in ends and c.status == "True" for c in given(status.conditions))
+
+
+def _value(raw: msgspec.Raw | None, type_: type[T]) -> T | None:
+    if not raw:
+        return None
+    try:
+        return msgspec.json.decode(raw, type=type_)
+    except msgspec.ValidationError:
+        return None
+
+
+def _decode(
+    raw: msgspec.Raw | None, kind: Kind, manifest: Manifest
+) -> tuple[PodTemplate, tuple[Problem, ...]]:
+    if not raw:
+        return PodTemplate(), ()
+    try:
+        return msgspec.json.decode(raw, type=PodTemplate), ()
+    except msgspec.ValidationError as error:
+        where = Key(kind.name, manifest.metadata.namespace, manifest.metadata.name)
+        path = ".".join(kind.template)
+        return PodTemplate(), (Problem(f"{path} of {where} is not a pod template: {error}"),)
+
+
+def relevant(annotations: Mapping[str, str]) -> dict[str, str]:
+    """The annotations that can matter, so that nothing else is kept."""
+    return {key: value for key, value in annotations.items() if key.startswith("reroll.dev/")}
