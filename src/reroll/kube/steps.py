@@ -1,0 +1,205 @@
+"""What a watch does next: the state of list and watch, and the step from one state to the next.
+
+Pure: no sockets, no clock, no chance. `kube.watch` performs what the state says and reports what
+happened; `step` answers with the new state.
+
+            ┌────────────── streaming list refused ─────────────┐
+            │                                                   ▼
+    ┌──► STREAM ──── initial events complete ────► WATCH ◄─── PAGES ◄─┐ next page
+    │       ▲                                       │ │         │     │
+    │       └──── 410, version unknown, 404 ────────┘ │         └─────┘
+    │                                                 └── closed, cut, silent: WATCH again from
+    └─ first state                                        the last version seen
+
+A refused permission (403) changes nothing but the pace. Failures in a row are only forgotten when
+a watch made progress, so that a server that lists well and fails every watch is not listed without
+a pause.
+"""
+
+from dataclasses import dataclass, replace
+from enum import Enum
+from typing import Literal
+
+from reroll.kube.errors import (
+    ApiError,
+    Forbidden,
+    Gone,
+    Invalid,
+    NotFound,
+    Rejected,
+    Throttled,
+    Unavailable,
+)
+
+Health = Literal["starting", "listing", "watching", "absent", "forbidden", "failing"]
+PATIENCE_WITH_STREAMS = 3
+_VERSION_UNKNOWN = "ResourceVersionTooLarge"
+
+
+class Phase(Enum):
+    """Which request comes next."""
+
+    STREAM = "a watch that sends all there is first"
+    PAGES = "the next page of a list"
+    WATCH = "a watch from the last version seen"
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How long to wait for what, in seconds."""
+
+    backoff: float = 0.5
+    longest_backoff: float = 30.0
+    absent: float = 10.0
+    """Between looks for an API that is not there."""
+    forbidden: float = 30.0
+    """Between tries of what is not allowed."""
+
+    def after(self, failures: int) -> float:
+        """The pause after so many failures in a row; none after none."""
+        if failures == 0:
+            return 0.0
+        return float(min(self.backoff * 2 ** min(failures - 1, 16), self.longest_backoff))
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """Where list and watch stand."""
+
+    phase: Phase = Phase.STREAM
+    version: str = ""
+    """Resume the watch from here."""
+    continue_: str = ""
+    """The token of the next page; empty for the first one."""
+    streams: bool = True
+    """The server offers streaming lists, as far as is known."""
+    failures: int = 0
+    wait: float = 0.0
+    """Seconds to wait in any case before the next request."""
+    backoff: float = 0.0
+    """Seconds to wait on top, drawn at random up to this."""
+    health: Health = "starting"
+    problem: str | None = None
+
+    @property
+    def list_phase(self) -> Phase:
+        return Phase.STREAM if self.streams else Phase.PAGES
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """The server accepted the request and begins to send."""
+
+
+@dataclass(frozen=True, slots=True)
+class Paged:
+    """A page came, and more will."""
+
+    continue_: str
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """All there is was seen, as of a version."""
+
+    version: str
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """The server closed the stream."""
+
+    version: str
+    progress: bool
+    """Something came, or it was open for a while: no reason for a pause."""
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """A request or stream came to a bad end."""
+
+    error: ApiError
+    doing: str
+    """For people: `watch configmaps in namespace shop`."""
+    version: str = ""
+    progress: bool = False
+
+
+Happening = Opened | Paged | Listed | Ended | Failed
+
+
+def first(*, streaming: bool = True) -> State:
+    return State(streams=streaming, phase=Phase.STREAM if streaming else Phase.PAGES)
+
+
+def step(state: State, happened: Happening, pace: Pace) -> State:
+    """The state after `happened`."""
+    match happened:
+        case Opened():
+            health: Health = "watching" if state.phase is Phase.WATCH else "listing"
+            return replace(state, health=health, problem=None, wait=0.0, backoff=0.0)
+        case Paged(continue_):
+            return replace(_healthy(state, "listing"), continue_=continue_)
+        case Listed(version):
+            watching = _healthy(state, "watching")
+            return replace(watching, phase=Phase.WATCH, version=version, continue_="")
+        case Ended(version, progress):
+            return _ended(_advanced(state, version, progress=progress), pace)
+        case Failed(error, doing, version, progress):
+            advanced = _advanced(state, version, progress=progress)
+            if progress and isinstance(error, Unavailable) and error.status is None:
+                return _ended(advanced, pace)  # cut in the middle: as good as closed
+            return _failed(advanced, error, doing, pace)
+
+
+def _healthy(state: State, health: Health) -> State:
+    return replace(state, health=health, problem=None, wait=0.0, backoff=0.0)
+
+
+def _advanced(state: State, version: str, *, progress: bool) -> State:
+    if state.phase is not Phase.WATCH:
+        return state
+    failures = 0 if progress else state.failures
+    return replace(state, version=version or state.version, failures=failures)
+
+
+def _ended(state: State, pace: Pace) -> State:
+    """A stream ends now and then: that is no failure, unless it never gets anywhere."""
+    failures = state.failures + 1
+    backoff = pace.after(state.failures)
+    return _impatient(replace(state, failures=failures, wait=0.0, backoff=backoff))
+
+
+def _failed(state: State, error: ApiError, doing: str, pace: Pace) -> State:
+    again = replace(state, wait=0.0, problem=f"cannot {doing}: {error.message}")
+    if isinstance(error, NotFound):
+        # The API or CRD is absent: nothing to complain of, only something to look for.
+        relist = _from_the_start(again)
+        return replace(relist, health="absent", problem=None, failures=0, backoff=pace.absent)
+    if isinstance(error, Forbidden):
+        return replace(again, health="forbidden", backoff=pace.forbidden)
+    if isinstance(error, Gone) or _VERSION_UNKNOWN in error.causes:
+        backoff = pace.after(state.failures)
+        relist = _from_the_start(again)
+        return replace(relist, problem=None, failures=state.failures + 1, backoff=backoff)
+    if state.phase is Phase.STREAM and isinstance(error, Invalid | Rejected):
+        return replace(again, phase=Phase.PAGES, streams=False, problem=None, backoff=0.0)
+    return _pausing(again, error, pace)
+
+
+def _pausing(state: State, error: ApiError, pace: Pace) -> State:
+    failures = state.failures + 1
+    wait, backoff = error.retry_after or 0.0, pace.after(failures)
+    slower = replace(state, failures=failures, wait=wait, backoff=backoff, health="failing")
+    return slower if isinstance(error, Throttled) else _impatient(slower)
+
+
+def _from_the_start(state: State) -> State:
+    return replace(state, phase=state.list_phase, version="", continue_="")
+
+
+def _impatient(state: State) -> State:
+    """Something between us and the server may cut every long stream: then list by pages."""
+    if state.phase is Phase.STREAM and state.failures >= PATIENCE_WITH_STREAMS:
+        return replace(state, phase=Phase.PAGES)
+    return state

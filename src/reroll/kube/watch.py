@@ -1,0 +1,235 @@
+"""Follow all objects of one resource: events to a callback, for ever.
+
+Owns list and watch, relists, bookmarks, resumption and the pace of retries; the decisions are
+`steps.step`, this performs them.
+
+Guarantees
+- Events of one object come in the order of its versions; after a reconnect nothing is lost and
+  nothing comes twice.
+- `Init` opens a list and `InitDone` closes it: what was known and did not come between them is
+  gone. A list that breaks in the middle begins anew with another `Init`. A `Delete` may come
+  inside, for an object that came and went meanwhile.
+- `Absent`: the API is not served (no CRD); nothing of it exists, until the next `Init`.
+- One object that cannot be read is a `Malformed` event, not the end of the watch.
+
+Nothing of an object is kept once the handler returned. A handler that raises ends `run`.
+"""
+
+import asyncio
+from collections.abc import Callable
+from typing import Generic, NoReturn
+
+import msgspec
+
+from reroll.clock import Clock
+from reroll.kube import steps, wire
+from reroll.kube.client import Client
+from reroll.kube.decode import Added, Bookmark, Decoder, Deleted, Failure, Modified, T
+from reroll.kube.errors import ApiError, Forbidden, Malformed, NotFound, from_status
+from reroll.kube.steps import Health, Pace, Phase
+
+READ_TIMEOUT = 100.0
+"""Bookmarks come about every minute; a stream that is silent for longer is dead."""
+LONGEST_STREAM = 590.0
+SHORTEST_PROGRESS = 1.0
+USUAL_PACE = Pace()
+
+
+class Init(msgspec.Struct, frozen=True):
+    """A list begins."""
+
+
+class InitApply(msgspec.Struct, Generic[T], frozen=True):
+    """An object of the list."""
+
+    obj: T
+
+
+class InitDone(msgspec.Struct, frozen=True):
+    """The list is complete."""
+
+    resource_version: str
+
+
+class Apply(msgspec.Struct, Generic[T], frozen=True):
+    """An object was made or changed."""
+
+    obj: T
+
+
+class Delete(msgspec.Struct, Generic[T], frozen=True):
+    """An object was deleted; `obj` is its last state."""
+
+    obj: T
+
+
+class Absent(msgspec.Struct, frozen=True):
+    """The API server does not know this resource."""
+
+
+Event = Init | InitApply[T] | InitDone | Apply[T] | Delete[T] | Absent | Malformed
+
+
+class Watch(Generic[T]):
+    """One resource, in one namespace or in all, followed until cancelled."""
+
+    def __init__(
+        self,
+        client: Client,
+        resource: wire.Resource,
+        model: type[T],
+        handler: Callable[[Event[T]], None],
+        *,
+        clock: Clock,
+        namespace: str | None = None,
+        metadata_only: bool = False,
+        label_selector: str | None = None,
+        read_timeout: float = READ_TIMEOUT,
+        page_size: int = 500,
+        streaming: bool = True,
+        pace: Pace = USUAL_PACE,
+        on_state: Callable[[Health, str | None], None] | None = None,
+    ) -> None:
+        self.resource = resource
+        self.namespace = namespace
+        self.synced = asyncio.Event()
+        """Set when all there is was seen once, or there is nothing to wait for."""
+        self.last_activity = clock.monotonic()
+        """When the server last told something, in the clock's monotonic seconds."""
+        self._client = client
+        self._decoder = Decoder(model)
+        self._handler = handler
+        self._clock = clock
+        self._metadata_only = metadata_only
+        self._label_selector = label_selector
+        self._read_timeout = read_timeout
+        self._page_size = page_size
+        self._pace = pace
+        self._on_state = on_state
+        self._now = steps.first(streaming=streaming)
+        self._version = ""
+
+    @property
+    def state(self) -> Health:
+        return self._now.health
+
+    @property
+    def problem(self) -> str | None:
+        """What is wrong, in a sentence, while something is."""
+        return self._now.problem
+
+    async def run(self) -> NoReturn:
+        while True:
+            if delay := self._now.wait + self._clock.jitter(self._now.backoff):
+                await asyncio.sleep(delay)
+            if self._now.phase is Phase.PAGES:
+                await self._next_page()
+            else:
+                await self._stream()
+
+    # Lists by pages
+
+    async def _next_page(self) -> None:
+        request = wire.list_page(
+            self.resource,
+            self.namespace,
+            limit=self._page_size,
+            continue_=self._now.continue_,
+            label_selector=self._label_selector,
+            metadata_only=self._metadata_only,
+        )
+        try:
+            page = self._decoder.page(await self._client.send(request, timeout=self._read_timeout))
+        except ApiError as error:
+            self._fail(error, request.verb)
+            return
+        self.last_activity = self._clock.monotonic()
+        if not self._now.continue_:
+            self._handler(Init())
+        for item in page.items:
+            self._handler(InitApply(item))
+        for odd in page.malformed:
+            self._handler(odd)
+        if page.continue_:
+            self._happen(steps.Paged(page.continue_))
+        else:
+            self._list_done(page.resource_version)
+
+    # Streams
+
+    async def _stream(self) -> None:
+        request = wire.watch(
+            self.resource,
+            self.namespace,
+            resource_version=self._now.version,
+            send_initial_events=self._now.phase is Phase.STREAM,
+            label_selector=self._label_selector,
+            timeout_seconds=int(self._clock.jitter(LONGEST_STREAM)),
+            metadata_only=self._metadata_only,
+        )
+        self._version = ""
+        opened = self._clock.monotonic()
+        try:
+            async with self._client.lines(request, read_timeout=self._read_timeout) as batches:
+                self._open()
+                async for lines in batches:
+                    self.last_activity = self._clock.monotonic()
+                    self._take(lines)
+        except ApiError as error:
+            self._fail(error, request.verb, progress=bool(self._version))
+        else:
+            lasted = self._clock.monotonic() - opened > SHORTEST_PROGRESS
+            self._happen(steps.Ended(self._version, progress=lasted or bool(self._version)))
+
+    def _open(self) -> None:
+        self._happen(steps.Opened())
+        if self._now.phase is Phase.STREAM:
+            self._handler(Init())
+
+    def _take(self, lines: list[bytes]) -> None:
+        """The hot path: one decode, one small event and one call for each line."""
+        decode, handle = self._decoder.event, self._handler
+        for line in lines:
+            event = decode(line)
+            if isinstance(event, (Added, Modified)):
+                initial = self._now.phase is Phase.STREAM
+                handle(InitApply(event.object) if initial else Apply(event.object))
+                self._version = event.object.metadata.resource_version
+            elif isinstance(event, Deleted):
+                handle(Delete(event.object))
+                self._version = event.object.metadata.resource_version
+            elif isinstance(event, Bookmark):
+                self._bookmark(event)
+            elif isinstance(event, Failure):
+                raise from_status(event.object)
+            else:
+                handle(event)
+
+    def _bookmark(self, event: Bookmark) -> None:
+        self._version = event.resource_version
+        if self._now.phase is Phase.STREAM and event.ends_initial_events:
+            self._list_done(event.resource_version)
+
+    # What happened
+
+    def _list_done(self, version: str) -> None:
+        self._happen(steps.Listed(version))
+        self._handler(InitDone(version))
+        self.synced.set()
+
+    def _fail(self, error: ApiError, verb: str, *, progress: bool = False) -> None:
+        scope = f"in namespace {self.namespace}" if self.namespace else "in all namespaces"
+        doing = f"{verb} {self.resource.full_name} {scope if self.resource.namespaced else ''}"
+        was_absent = self._now.health == "absent"
+        self._happen(steps.Failed(error, doing.rstrip(), self._version, progress=progress))
+        if isinstance(error, NotFound | Forbidden):
+            self.last_activity = self._clock.monotonic()
+            if self._now.health == "absent" and not was_absent:
+                self._handler(Absent())
+            self.synced.set()
+
+    def _happen(self, happened: steps.Happening) -> None:
+        before, self._now = self._now, steps.step(self._now, happened, self._pace)
+        changed = (before.health, before.problem) != (self._now.health, self._now.problem)
+        if changed and self._on_state:
+            self._on_state(self._now.health, self._now.problem)

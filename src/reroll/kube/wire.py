@@ -1,0 +1,252 @@
+"""Requests to the API server as values.
+
+Pure: a builder returns a `Request`, and `kube.client` sends it. Names end up in the path quoted,
+and an empty name is refused, because it would turn one object's path into that of all of them.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+from urllib.parse import quote
+
+import msgspec
+
+FIELD_MANAGER = "reroll"
+JSON = "application/json"
+JSON_PATCH = "application/json-patch+json"
+MERGE_PATCH = "application/merge-patch+json"
+APPLY_PATCH = "application/apply-patch+yaml"
+# No plain JSON as a second choice: a server that cannot leave the data out must refuse instead.
+METADATA = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
+METADATA_LIST = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
+
+Propagation = Literal["Background", "Foreground", "Orphan"]
+Query = tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Resource:
+    """One kind of object as the API serves it."""
+
+    group: str
+    version: str
+    plural: str
+    kind: str
+    namespaced: bool = True
+
+    @property
+    def api_version(self) -> str:
+        return f"{self.group}/{self.version}" if self.group else self.version
+
+    @property
+    def full_name(self) -> str:
+        """As RBAC and `kubectl` spell it: `deployments.apps`, `configmaps`."""
+        return f"{self.plural}.{self.group}" if self.group else self.plural
+
+    def path(
+        self, namespace: str | None = None, name: str | None = None, subresource: str | None = None
+    ) -> str:
+        """The path of one object, or of all of a namespace, or of all."""
+        parts = ["apis", self.group, self.version] if self.group else ["api", self.version]
+        if namespace is not None and self.namespaced:
+            parts += ["namespaces", _segment("namespace", namespace)]
+        elif name is not None and self.namespaced:
+            raise ValueError(f"the path of {self.plural} {name!r} needs a namespace")
+        parts.append(self.plural)
+        if name is not None:
+            parts.append(_segment("name", name))
+            if subresource is not None:
+                parts.append(subresource)
+        return "/" + "/".join(parts)
+
+
+PODS = Resource("", "v1", "pods", "Pod")
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """All that is needed to send one request; `verb` and `resource` name it in metrics."""
+
+    method: str
+    path: str
+    query: Query = ()
+    body: bytes | None = None
+    content_type: str = JSON
+    accept: str = JSON
+    verb: str = ""
+    resource: Resource | None = None
+
+    @property
+    def target(self) -> str:
+        """Path and query as they go over the wire."""
+        if not self.query:
+            return self.path
+        return self.path + "?" + "&".join(f"{key}={quote(value, '')}" for key, value in self.query)
+
+
+def get(
+    resource: Resource,
+    namespace: str | None,
+    name: str,
+    *,
+    subresource: str | None = None,
+    metadata_only: bool = False,
+) -> Request:
+    path = resource.path(namespace, name, subresource)
+    accept = METADATA if metadata_only else JSON
+    return Request("GET", path, accept=accept, verb="get", resource=resource)
+
+
+def list_page(
+    resource: Resource,
+    namespace: str | None = None,
+    *,
+    limit: int = 500,
+    continue_: str = "",
+    label_selector: str | None = None,
+    field_selector: str | None = None,
+    metadata_only: bool = False,
+) -> Request:
+    """One page of a list; the most recent state, not the server's cache."""
+    query = _query(
+        limit=str(limit) if limit else None,
+        **{"continue": continue_ or None},
+        labelSelector=label_selector,
+        fieldSelector=field_selector,
+    )
+    accept = METADATA_LIST if metadata_only else JSON
+    path = resource.path(namespace)
+    return Request("GET", path, query, accept=accept, verb="list", resource=resource)
+
+
+def watch(
+    resource: Resource,
+    namespace: str | None = None,
+    *,
+    resource_version: str = "",
+    send_initial_events: bool = False,
+    label_selector: str | None = None,
+    timeout_seconds: int | None = None,
+    metadata_only: bool = False,
+    bookmarks: bool = True,
+) -> Request:
+    """A watch from a resource version, or with all there is first (`send_initial_events`)."""
+    query = _query(
+        watch="true",
+        allowWatchBookmarks="true" if bookmarks else None,
+        sendInitialEvents="true" if send_initial_events else None,
+        resourceVersionMatch="NotOlderThan" if send_initial_events else None,
+        resourceVersion=resource_version or None,
+        labelSelector=label_selector,
+        timeoutSeconds=None if timeout_seconds is None else str(timeout_seconds),
+    )
+    accept = METADATA if metadata_only else JSON
+    path = resource.path(namespace)
+    return Request("GET", path, query, accept=accept, verb="watch", resource=resource)
+
+
+def create(
+    resource: Resource, namespace: str | None, body: object, *, manager: str = FIELD_MANAGER
+) -> Request:
+    return Request(
+        "POST",
+        resource.path(namespace),
+        (("fieldManager", manager),),
+        _encode(body),
+        verb="create",
+        resource=resource,
+    )
+
+
+def json_patch(
+    resource: Resource,
+    namespace: str | None,
+    name: str,
+    operations: Sequence[Mapping[str, Any]],
+    *,
+    subresource: str | None = None,
+    manager: str = FIELD_MANAGER,
+) -> Request:
+    path = resource.path(namespace, name, subresource)
+    return _patch(resource, path, JSON_PATCH, operations, [("fieldManager", manager)])
+
+
+def merge_patch(
+    resource: Resource,
+    namespace: str | None,
+    name: str,
+    body: object,
+    *,
+    subresource: str | None = None,
+    manager: str = FIELD_MANAGER,
+) -> Request:
+    """Guarded if `body` carries `metadata.resourceVersion`: another version answers 409."""
+    path = resource.path(namespace, name, subresource)
+    return _patch(resource, path, MERGE_PATCH, body, [("fieldManager", manager)])
+
+
+def apply(
+    resource: Resource,
+    namespace: str | None,
+    name: str,
+    body: object,
+    *,
+    force: bool = False,
+    subresource: str | None = None,
+    manager: str = FIELD_MANAGER,
+) -> Request:
+    """Server-side apply; `body` is JSON, which is YAML too."""
+    query = [("fieldManager", manager), ("force", "true" if force else "false")]
+    path = resource.path(namespace, name, subresource)
+    return _patch(resource, path, APPLY_PATCH, body, query)
+
+
+def delete(
+    resource: Resource,
+    namespace: str | None,
+    name: str,
+    *,
+    uid: str | None = None,
+    propagation: Propagation | None = None,
+) -> Request:
+    """Delete one object; with `uid` only that very one (409 if another took its name)."""
+    options: dict[str, Any] = {"apiVersion": "v1", "kind": "DeleteOptions"}
+    if uid is not None:
+        options["preconditions"] = {"uid": uid}
+    if propagation is not None:
+        options["propagationPolicy"] = propagation
+    path = resource.path(namespace, name)
+    return Request("DELETE", path, body=_encode(options), verb="delete", resource=resource)
+
+
+def evict(namespace: str, pod: str, *, uid: str | None = None) -> Request:
+    """Delete a pod if its disruption budgets allow it (429 if not now)."""
+    eviction: dict[str, Any] = {
+        "apiVersion": "policy/v1",
+        "kind": "Eviction",
+        "metadata": {"name": pod, "namespace": namespace},
+    }
+    if uid is not None:
+        eviction["deleteOptions"] = {"preconditions": {"uid": uid}}
+    path = PODS.path(namespace, pod, "eviction")
+    return Request("POST", path, body=_encode(eviction), verb="evict", resource=PODS)
+
+
+def _patch(
+    resource: Resource, path: str, kind: str, body: object, query: Iterable[tuple[str, str]]
+) -> Request:
+    return Request("PATCH", path, tuple(query), _encode(body), kind, JSON, "patch", resource)
+
+
+def _query(**values: str | None) -> Query:
+    return tuple((key, value) for key, value in values.items() if value is not None)
+
+
+def _segment(what: str, text: str) -> str:
+    if text in {"", ".", ".."}:
+        raise ValueError(f"{text!r} cannot be the {what} of a Kubernetes object")
+    return quote(text, ":")
+
+
+def _encode(body: object) -> bytes:
+    return body if isinstance(body, bytes) else msgspec.json.encode(body)
