@@ -1,10 +1,11 @@
 """A plan to the one JSON Patch that carries it out.
 
 The first operation tests the old record, so a decision made on an old view never wins, and changes
-of status during a rollout never conflict. A test with `null` holds where nothing is there; it also
-guards each parent that has to be made.
+of status during a rollout never conflict. A test with `null` holds where nothing is there, but only
+below a parent that exists; so it is also what guards each parent that has to be made.
 """
 
+from datetime import UTC, timedelta
 from typing import Any
 
 from reroll.core.kinds import Kind, Path, Strategy
@@ -34,11 +35,12 @@ def patch(workload: Workload, kind: Kind, plan: Plan) -> list[Operation]:
 
 
 def _record(workload: Workload, text: str) -> list[Operation]:
+    annotations: Path = ("metadata", "annotations")
     return [
-        _test(("metadata", "annotations", STATE), workload.record_text),
+        *_parent(annotations, exists=workload.has_annotations),
+        _test((*annotations, STATE), workload.record_text),
         _test(("metadata", "uid"), workload.uid),
-        *_parent(("metadata", "annotations"), exists=workload.has_annotations),
-        _add(("metadata", "annotations", STATE), text),
+        _add((*annotations, STATE), text),
     ]
 
 
@@ -47,10 +49,17 @@ def _stamp(workload: Workload, kind: Kind, plan: Plan) -> list[Operation]:
 
 
 def _restart(workload: Workload, kind: Kind, plan: Plan) -> list[Operation]:
-    at = plan.record.at.strftime("%Y-%m-%dT%H:%M:%SZ") if plan.record else ""
+    if plan.record is None:
+        return []
+    at = plan.record.at.astimezone(UTC)
     if kind.restart_at:
-        return [_add(kind.restart_at, at)]
-    return _template_annotation(workload, kind, RESTARTED_AT, at)
+        # Pods are made in whole seconds and replaced if older than this: the next second is later
+        # than any pod with the old content.
+        at = at.replace(microsecond=0) + timedelta(seconds=1)
+        return [_add(kind.restart_at, at.strftime("%Y-%m-%dT%H:%M:%SZ"))]
+    # Microseconds, because a second roll in the same second has to be another value.
+    value = at.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    return _template_annotation(workload, kind, RESTARTED_AT, value)
 
 
 def _env(workload: Workload, kind: Kind, plan: Plan) -> list[Operation]:
@@ -58,14 +67,14 @@ def _env(workload: Workload, kind: Kind, plan: Plan) -> list[Operation]:
     container: Steps = (*kind.template, "spec", "containers", 0)
     env: Steps = (*container, "env")
     operations = [_test((*container, "name"), workload.container)]
+    variable = {"name": STAMP_ENV, "value": plan.stamp}
     if workload.env is not None and STAMP_ENV in workload.env:
         index = workload.env.index(STAMP_ENV)
         return [
             *operations,
             _test((*env, index, "name"), STAMP_ENV),
-            {"op": "replace", "path": pointer(*env, index, "value"), "value": plan.stamp},
+            {"op": "replace", "path": pointer(*env, index), "value": variable},
         ]
-    variable = {"name": STAMP_ENV, "value": plan.stamp}
     if workload.env is None:
         return [*operations, _test(env, None), _add(env, [variable])]
     return [*operations, _add((*env, "-"), variable)]

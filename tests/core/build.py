@@ -1,0 +1,142 @@
+"""Small builders for the values of `core`, and a JSON Patch applier as strict as the server."""
+
+import copy
+import json
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+
+from reroll.core import digest, workloads
+from reroll.core.kinds import KINDS, Kind
+from reroll.core.objects import Content, Key, Moment, Reference
+from reroll.core.pods import PodSpec
+from reroll.core.workloads import Manifest, Workload
+
+NOW = datetime(2026, 3, 1, 12, 0, 0, tzinfo=UTC)
+HOME = "shop"
+KIND = {kind.name: kind for kind in KINDS}
+DEPLOYMENT = KIND["Deployment"]
+Document = dict[str, Any]
+
+
+def configmap(name: str, namespace: str = HOME) -> Key:
+    return Key("ConfigMap", namespace, name)
+
+
+def secret(name: str, namespace: str = HOME) -> Key:
+    return Key("Secret", namespace, name)
+
+
+def reference(source: Key, *keys: str, **more: Any) -> Reference:
+    """A required reference to all of a source, or to some of its keys."""
+    more.setdefault("required", True)
+    return Reference(source, keys=frozenset(keys) if keys else None, **more)
+
+
+def content(
+    values: dict[str, str],
+    changed: Moment | None = None,
+    *,
+    hmac: dict[str, bytes] | None = None,
+    **more: Any,
+) -> Content:
+    """What is kept of a source with these values; `hmac` are the keys it is digested with."""
+    plain = {name: value.encode() for name, value in values.items()}
+    by_id = {key_id: digest.value_digests(plain, key) for key_id, key in (hmac or {}).items()}
+    return Content(
+        by_id or {"": digest.value_digests(plain, None)}, changed or Moment(), **more
+    )  # fmt: skip
+
+
+def pod_spec(**fields: Any) -> PodSpec:
+    return msgspec.convert(fields, PodSpec)
+
+
+def template(annotations: dict[str, str] | None = None, **container: Any) -> Document:
+    """A pod template with one container."""
+    metadata: Document = {"labels": {"app": "web"}}
+    if annotations is not None:
+        metadata["annotations"] = annotations
+    container = {"name": "web", "image": "web:1", **container}
+    return {"metadata": metadata, "spec": {"containers": [container]}}
+
+
+def document(kind: Kind, pods: Any = None, *, version: int = 100, **metadata: Any) -> Document:
+    """A manifest of `kind` with a pod template at the kind's path."""
+    here: Document = {}
+    spec = here
+    for step in kind.template[1:-1]:
+        here = here.setdefault(step, {})
+    here[kind.template[-1]] = template() if pods is None else pods
+    return {
+        "metadata": {
+            "name": "web",
+            "namespace": HOME,
+            "uid": "uid-1",
+            "resourceVersion": str(version),
+            "generation": 1,
+            "annotations": {"reroll.dev/enabled": "true"},
+            **metadata,
+        },
+        "spec": spec,
+    }
+
+
+def decoded(document: Document) -> Manifest:
+    return msgspec.json.decode(json.dumps(document), type=Manifest)
+
+
+def workload(kind: Kind, document: Document, before: Workload | None = None) -> Workload:
+    return workloads.workload(kind, decoded(document), before)
+
+
+def at_path(document: Any, path: tuple[str, ...]) -> Any:
+    for step in path:
+        document = document[step]
+    return document
+
+
+class PatchError(Exception):
+    """What the API server answers with 422."""
+
+
+def patched(document: Any, operations: list[Document]) -> Any:
+    """A copy of `document` with a JSON Patch applied, all of it or nothing."""
+    result = copy.deepcopy(document)
+    for operation in operations:
+        *parents, last = (_unescape(step) for step in operation["path"].split("/")[1:])
+        here = result
+        for step in parents:
+            here = _child(here, step)
+        _apply(operation["op"], here, last, operation["value"])
+    return result
+
+
+def _unescape(step: str) -> str:
+    return step.replace("~1", "/").replace("~0", "~")
+
+
+def _child(here: Any, step: str) -> Any:
+    """One step down; a parent that is missing fails even a test with `null`."""
+    try:
+        return here[int(step)] if isinstance(here, list) else here[step]
+    except (KeyError, IndexError):
+        raise PatchError(f"missing parent: {step}") from None
+
+
+def _apply(op: str, here: Any, last: str, value: Any) -> None:
+    if isinstance(here, list):
+        if op == "add":
+            here.insert(len(here) if last == "-" else int(last), value)
+            return
+        exists, found = int(last) < len(here), here[int(last)] if int(last) < len(here) else None
+        key: Any = int(last)
+    else:
+        exists, found, key = last in here, here.get(last), last
+    if op == "test" and found != value:
+        raise PatchError(f"test of {last} failed: {found!r} is not {value!r}")
+    if op == "replace" and not exists:
+        raise PatchError(f"nothing to replace at {last}")
+    if op != "test":
+        here[key] = value
