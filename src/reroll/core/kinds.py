@@ -42,6 +42,7 @@ _ROLLS = (
     Strategy.NOTIFY,
 )
 _TEMPLATE = ("spec", "template")
+_REPLICAS = ("spec", "replicas")
 _UPDATE_STRATEGY = ("spec", "updateStrategy", "type")
 
 
@@ -62,6 +63,8 @@ class Kind(msgspec.Struct, frozen=True):
     """A boolean that says: do not start anything now (`paused`, `suspend`)."""
     update_strategy: Path = ()
     """Where `OnDelete` says that a changed template replaces no pod."""
+    replicas: Path = ()
+    """How many pods it should have."""
     restart_at: Path = ()
     """A field that restarts pods, where it is not an annotation on the template."""
     borrows_template: bool = False
@@ -76,14 +79,17 @@ KINDS: tuple[Kind, ...] = (
     Kind(
         "Deployment", "apps", "v1", "deployments", _TEMPLATE, _ROLLS,
         revisions=Revisions.REPLICA_SETS, copies_record=True, still=("spec", "paused"),
+        replicas=_REPLICAS,
     ),
     Kind(
         "StatefulSet", "apps", "v1", "statefulsets", _TEMPLATE, _ROLLS,
         revisions=Revisions.CONTROLLER_REVISIONS, update_strategy=_UPDATE_STRATEGY,
+        replicas=_REPLICAS,
     ),
     Kind(
         "DaemonSet", "apps", "v1", "daemonsets", _TEMPLATE, _ROLLS,
         revisions=Revisions.CONTROLLER_REVISIONS, update_strategy=_UPDATE_STRATEGY,
+        replicas=("status", "desiredNumberScheduled"),
     ),
     Kind(
         "CronJob", "batch", "v1", "cronjobs", ("spec", "jobTemplate", "spec", "template"),
@@ -95,7 +101,7 @@ KINDS: tuple[Kind, ...] = (
     ),
     Kind(
         "Rollout", "argoproj.io", "v1alpha1", "rollouts", _TEMPLATE, _ROLLS,
-        revisions=Revisions.REPLICA_SETS, still=("spec", "paused"),
+        revisions=Revisions.REPLICA_SETS, still=("spec", "paused"), replicas=_REPLICAS,
         restart_at=("spec", "restartAt"), borrows_template=True,
     ),
 )  # fmt: skip

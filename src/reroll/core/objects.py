@@ -75,10 +75,6 @@ class Moment(msgspec.Struct, frozen=True, gc=False):
     by: int = 0
     at: datetime | None = None
 
-    @property
-    def watched(self) -> bool:
-        return 0 < self.by == self.after + 1
-
     def is_later_than(self, other: "Moment") -> bool | None:
         """Whether this came after `other`; `None` where neither versions nor times can tell."""
         if self.by and other.by:

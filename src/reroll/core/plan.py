@@ -170,7 +170,7 @@ def _has_changed(
         return recorded not in {now, AWAITED}
     if not isinstance(record, Record):
         # Not adopted yet, but the change was watched after the workload was: its pods are older.
-        return changed.watched and changed.after >= seen.workload.seen > 0
+        return 0 < seen.workload.seen <= changed.after
     if reference.pattern:
         # A glob that the record knows found one more source.
         return reference.pattern in record.s

@@ -183,3 +183,8 @@ def allowed_namespaces(annotations: Mapping[str, str]) -> frozenset[str]:
     """The namespaces that a source lets refer to it, besides its own."""
     listed = annotations.get(ALLOW_FROM, "").split(",")
     return frozenset(name.strip() for name in listed if name.strip())
+
+
+def of_our_domain(annotations: Mapping[str, str]) -> dict[str, str]:
+    """The annotations that can matter, so that nothing else is kept."""
+    return {key: value for key, value in annotations.items() if key.startswith(DOMAIN)}

@@ -5,32 +5,33 @@ nothing. Compact JSON; the sequence number only grows, which is how an undo is n
 """
 
 from datetime import datetime
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 
 VERSION = 1
+Time = Annotated[datetime, msgspec.Meta(tz=True)]
 
 
 class Todo(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """Work that a roll began and that is not done at once: pods to evict or to reload."""
 
     do: str
-    since: datetime
+    since: Time
     """Pods made before this have old configuration."""
 
 
 class Record(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     n: int
     """Sequence number: one more with each write."""
-    at: datetime
+    at: Time
     why: str
     s: dict[str, str]
     """Digest by entry, see `Reference.entry`."""
     v: int = VERSION
     k: str = ""
     """The id of the HMAC key that the Secrets' digests were made with."""
-    rolled: datetime | None = None
+    rolled: Time | None = None
     by: list[str] | None = None
     """The entries whose change caused the last roll."""
     keys: list[str] | None = None
@@ -53,9 +54,9 @@ def read(text: str | None) -> Record | Unreadable | None:
         return None
     try:
         record = _decoder.decode(text)
-    except (msgspec.ValidationError, msgspec.DecodeError, UnicodeEncodeError):
+    except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
         return Unreadable("it is not the JSON that was written")
-    if record.v != VERSION or record.n < 0:
+    if record.v != VERSION:
         return Unreadable(f"its version is {record.v}, this program writes version {VERSION}")
     return record
 

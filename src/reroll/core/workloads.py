@@ -5,7 +5,6 @@ that a workload which did not opt in costs nothing more. `workload` looks into t
 """
 
 import hashlib
-from collections.abc import Mapping
 from datetime import datetime
 from typing import TypeVar
 
@@ -14,7 +13,7 @@ import msgspec
 from reroll.core.kinds import KINDS, Kind, Path
 from reroll.core.objects import Key, Moment, Problem
 from reroll.core.pods import Container, PodTemplate, given
-from reroll.core.policy import STAMP, STAMP_ENV, STATE
+from reroll.core.policy import STAMP, STAMP_ENV, STATE, of_our_domain
 from reroll.core.records import Record, Unreadable, read
 from reroll.core.references import Use, uses
 
@@ -116,7 +115,7 @@ def belongs_to_workload(metadata: Metadata) -> bool:
 def workload(kind: Kind, manifest: Manifest, before: Workload | None) -> Workload:
     """The workload in `manifest`; `before` is how it was last seen, for what only history tells."""
     metadata = manifest.metadata
-    annotations = relevant(metadata.annotations or {})
+    annotations = of_our_domain(metadata.annotations or {})
     record_text = annotations.get(STATE)
     record = read(record_text)
     if before is not None and before.uid != metadata.uid:
@@ -225,6 +224,11 @@ def pick(manifest: Manifest, path: Path) -> msgspec.Raw | None:
     return here or None
 
 
+def replicas(kind: Kind, manifest: Manifest) -> int:
+    """How many pods it should have; 0 where that is not known."""
+    return _value(pick(manifest, kind.replicas), int) or 0
+
+
 def _has_ended(manifest: Manifest) -> bool:
     """A Job that is complete or has failed. Other workloads have no such condition."""
     if b'"Complete"' not in bytes(manifest.status) and b'"Failed"' not in bytes(manifest.status):
@@ -254,8 +258,3 @@ def _decode(
         where = Key(kind.name, manifest.metadata.namespace, manifest.metadata.name)
         path = ".".join(kind.template)
         return PodTemplate(), (Problem(f"{path} of {where} is not a pod template: {error}"),)
-
-
-def relevant(annotations: Mapping[str, str]) -> dict[str, str]:
-    """The annotations that can matter, so that nothing else is kept."""
-    return {key: value for key, value in annotations.items() if key.startswith("reroll.dev/")}

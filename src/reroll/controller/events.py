@@ -1,0 +1,150 @@
+"""Kubernetes Events: what happened, on the objects it happened to.
+
+Written after the fact, behind the rolls and never in their way. A workload gets one for each roll;
+a source gets one for all the workloads it rolled within a while.
+"""
+
+import asyncio
+import secrets
+from collections import deque
+from datetime import datetime
+from typing import Any
+
+from reroll.clock import Clock
+from reroll.controller.logs import Log
+from reroll.controller.report import Report, Result
+from reroll.core.objects import Key
+from reroll.core.reasons import Reason
+from reroll.kube import wire
+from reroll.kube.client import Client
+from reroll.kube.errors import ApiError, Throttled, Unavailable
+
+EVENTS = wire.Resource("", "v1", "events", "Event")
+WAITING_AT_MOST = 2000
+TRIES = 3
+log = Log("reroll.events")
+
+
+class Recorder:
+    def __init__(
+        self, client: Client, clock: Clock, instance: str, gather_for: float = 30.0
+    ) -> None:
+        self._client, self._clock, self._instance = client, clock, instance
+        self._gather_for = gather_for
+        self._waiting: deque[tuple[str, dict[str, Any]]] = deque()
+        self._some = asyncio.Event()
+        self._sources: dict[Key, list[str]] = {}
+        self.dropped = 0
+
+    def record(self, report: Report) -> None:
+        """Tell of a roll, or of what stands in its way, on the workload; later on its sources."""
+        kind = "Normal" if report.result is Result.DONE else "Warning"
+        regarding = _reference(report.key, report.api_version, report.uid)
+        message = f"{report.reason.sentence}: {report.message}" if report.rolled else report.message
+        self._add(regarding, kind, report.reason.word, _action(report), message)
+        if report.rolled and report.result is Result.DONE:
+            for source in report.sources:
+                self._sources.setdefault(source, []).append(f"{report.key.kind} {report.key.name}")
+
+    def problem(self, report: Report, sentence: str) -> None:
+        regarding = _reference(report.key, report.api_version, report.uid)
+        self._add(regarding, "Warning", Reason.INVALID_ANNOTATION.word, "Reading", sentence)
+
+    async def run(self) -> None:
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._send_all())
+            group.create_task(self._gather())
+
+    async def flush(self) -> None:
+        """Send what is left; for the end."""
+        self._tell_sources()
+        while self._waiting:
+            await self._send(*self._waiting.popleft())
+
+    async def _send_all(self) -> None:
+        while True:
+            await self._some.wait()
+            self._some.clear()
+            while self._waiting:
+                await self._send(*self._waiting.popleft())
+
+    async def _gather(self) -> None:
+        while True:
+            await asyncio.sleep(self._gather_for)
+            self._tell_sources()
+
+    def _tell_sources(self) -> None:
+        for source, workloads in self._sources.items():
+            names = list(dict.fromkeys(workloads))
+            more = f" and {len(names) - 5} more" if len(names) > 5 else ""
+            message = f"its change rolled {', '.join(names[:5])}{more}"
+            regarding = _reference(source, "v1", "")
+            self._add(regarding, "Normal", Reason.CONFIG_CHANGED.word, "Rolled", message)
+        self._sources.clear()
+
+    def _add(
+        self, regarding: dict[str, str], kind: str, reason: str, action: str, message: str
+    ) -> None:
+        if len(self._waiting) >= WAITING_AT_MOST:
+            self._waiting.popleft()
+            self.dropped += 1
+        now = self._clock.now()
+        self._waiting.append(
+            (regarding["namespace"], self._event(regarding, kind, reason, action, message, now))
+        )
+        self._some.set()
+
+    def _event(
+        self,
+        regarding: dict[str, str],
+        kind: str,
+        reason: str,
+        action: str,
+        message: str,
+        now: datetime,
+    ) -> dict[str, Any]:
+        second = now.strftime("%Y-%m-%dT%H:%M:%SZ")
+        return {
+            "apiVersion": "v1",
+            "kind": "Event",
+            "metadata": {
+                "name": f"{regarding['name'][:200]}.{secrets.token_hex(8)}",
+                "namespace": regarding["namespace"],
+            },
+            "involvedObject": regarding,
+            "type": kind,
+            "reason": reason,
+            "message": message[:1000],
+            "action": action,
+            "source": {"component": "reroll"},
+            "reportingComponent": "reroll",
+            "reportingInstance": self._instance,
+            "firstTimestamp": second,
+            "lastTimestamp": second,
+            "count": 1,
+        }
+
+    async def _send(self, namespace: str, event: dict[str, Any]) -> None:
+        for attempt in range(TRIES):
+            try:
+                await self._client.send(wire.create(EVENTS, namespace, event))
+            except (Throttled, Unavailable) as error:
+                await asyncio.sleep(error.retry_after or self._clock.jitter(2.0**attempt))
+            except ApiError as error:
+                self.dropped += 1
+                log.warning("event lost", namespace=namespace, error=str(error))
+                return
+            else:
+                return
+        self.dropped += 1
+
+
+def _reference(key: Key, api_version: str, uid: str) -> dict[str, str]:
+    reference = {
+        "kind": key.kind, "namespace": key.namespace, "name": key.name, "apiVersion": api_version,
+    }  # fmt: skip
+    return {**reference, "uid": uid} if uid else reference
+
+
+def _action(report: Report) -> str:
+    return f"Roll-{report.strategy}" if report.rolled else "Look"

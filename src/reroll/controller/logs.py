@@ -1,0 +1,83 @@
+"""Log lines: a constant message with fields; JSON for machines, one readable line for people."""
+
+import logging
+import sys
+from datetime import UTC, datetime
+from typing import Any, TextIO
+
+import msgspec
+
+_FIELDS = "fields"
+
+
+class Log:
+    """`log.info("rolled", workload=…)`: the message never varies, the fields do."""
+
+    def __init__(self, name: str) -> None:
+        self._logger = logging.getLogger(name)
+
+    def _log(
+        self, level: int, message: str, fields: dict[str, Any], *, trace: bool = False
+    ) -> None:
+        if self._logger.isEnabledFor(level):
+            self._logger.log(level, message, extra={_FIELDS: fields}, exc_info=trace)
+
+    def debug(self, message: str, **fields: Any) -> None:
+        self._log(logging.DEBUG, message, fields)
+
+    def info(self, message: str, **fields: Any) -> None:
+        self._log(logging.INFO, message, fields)
+
+    def warning(self, message: str, **fields: Any) -> None:
+        self._log(logging.WARNING, message, fields)
+
+    def error(self, message: str, **fields: Any) -> None:
+        self._log(logging.ERROR, message, fields)
+
+    def exception(self, message: str, **fields: Any) -> None:
+        """With the traceback of the exception that is being handled."""
+        self._log(logging.ERROR, message, fields, trace=True)
+
+
+class JsonFormatter(logging.Formatter):
+    def format(self, record: logging.LogRecord) -> str:
+        line = {
+            "time": _time(record),
+            "level": record.levelname.lower(),
+            "msg": record.getMessage(),
+            **getattr(record, _FIELDS, {}),
+        }
+        if record.exc_info:
+            line["trace"] = self.formatException(record.exc_info)
+        return msgspec.json.encode(line, enc_hook=str).decode()
+
+
+class TextFormatter(logging.Formatter):
+    def format(self, record: logging.LogRecord) -> str:
+        fields = getattr(record, _FIELDS, {})
+        told = " ".join(f"{key}={_quoted(value)}" for key, value in fields.items() if value != "")
+        line = f"{_time(record)[11:19]} {record.levelname:<7} {record.getMessage():<10} {told}"
+        if record.exc_info:
+            line += "\n" + self.formatException(record.exc_info)
+        return line.rstrip()
+
+
+def configure(form: str, level: str, stream: TextIO | None = None) -> None:
+    """Send our log lines to `stream` (stderr) as `form`: json, text, or auto by the terminal."""
+    stream = stream or sys.stderr
+    text = form == "text" or (form == "auto" and stream.isatty())
+    handler = logging.StreamHandler(stream)
+    handler.setFormatter(TextFormatter() if text else JsonFormatter())
+    root = logging.getLogger("reroll")
+    root.handlers[:] = [handler]
+    root.setLevel(level.upper())
+    root.propagate = False
+
+
+def _time(record: logging.LogRecord) -> str:
+    return datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
+
+
+def _quoted(value: object) -> str:
+    text = str(value)
+    return f'"{text}"' if " " in text else text

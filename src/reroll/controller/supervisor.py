@@ -1,0 +1,182 @@
+"""Start and stop, in order: server, digest key, watches stage by stage, leadership, work.
+
+It ends when asked to (`stop`), within its deadline: the work first, then the Lease is released,
+then the rest. Every replica watches; only the leader acts.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Iterator
+from contextlib import suppress
+from typing import Any, Protocol
+
+from reroll.clock import Clock
+from reroll.controller.events import Recorder
+from reroll.controller.logs import Log
+from reroll.controller.metrics import Metrics
+from reroll.controller.server import Server
+from reroll.kube.client import Client
+from reroll.kube.errors import ApiError
+from reroll.kube.lease import Leadership
+from reroll.kube.watch import Watch
+from reroll.settings import Settings
+
+log = Log("reroll")
+PATIENCE = 2.0
+"""A watch may be silent for this many times its read timeout before it counts as dead."""
+
+
+class Feature(Protocol):
+    """What the supervisor runs."""
+
+    async def prepare(self) -> None: ...
+    def stages(self) -> Iterator[list[Watch[Any]]]: ...
+    async def read(self) -> None: ...
+    async def act(self) -> None: ...
+
+
+class Supervisor:
+    def __init__(
+        self,
+        client: Client,
+        clock: Clock,
+        settings: Settings,
+        metrics: Metrics,
+        recorder: Recorder,
+        namespace: str,
+        identity: str,
+    ) -> None:
+        self._client, self._clock, self._settings = client, clock, settings
+        self._metrics, self._recorder = metrics, recorder
+        self._namespace, self._identity = namespace, identity
+        self._watches: list[Watch[Any]] = []
+        self._ready = False
+        metrics.watch_ages(self._ages)
+
+    async def run(self, feature: Feature, stop: asyncio.Event) -> None:
+        server = await self._serve()
+        try:
+            await self._prepare(feature, stop)
+            if stop.is_set():
+                return
+            async with asyncio.TaskGroup() as group:
+                background = [
+                    group.create_task(self._recorder.run()),
+                    group.create_task(feature.read()),
+                ]
+                for watches in feature.stages():
+                    self._watches += watches
+                    background += [group.create_task(watch.run()) for watch in watches]
+                    await _either(stop, asyncio.gather(*(watch.synced.wait() for watch in watches)))
+                self._ready = True
+                log.info("watching", resources=len(self._watches))
+                work = group.create_task(self._lead(feature))
+                await stop.wait()
+                log.info("stopping")
+                await self._end(work, background)
+        finally:
+            if server:
+                await server.stop()
+
+    async def _serve(self) -> Server | None:
+        if not self._settings.listen:
+            return None
+        server = Server(self._settings.listen, self._metrics.registry, self.unhealthy, self.unready)
+        await server.start()
+        return server
+
+    async def _prepare(self, feature: Feature, stop: asyncio.Event) -> None:
+        """As long as it takes: the API server may be away when we start."""
+        delay = 0.5
+        while not stop.is_set():
+            try:
+                await feature.prepare()
+            except ApiError as error:
+                log.warning("cannot start yet", problem=str(error))
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(stop.wait(), self._clock.jitter(delay))
+                delay = min(30.0, delay * 2)
+            else:
+                return
+
+    async def _lead(self, feature: Feature) -> None:
+        if not self._settings.leader_election:
+            self._metrics.leader.set(1)
+            await feature.act()
+            return
+        started, stopped = asyncio.Event(), asyncio.Event()
+
+        def on_started() -> None:
+            stopped.clear()
+            started.set()
+
+        def on_stopped() -> None:
+            started.clear()
+            stopped.set()
+
+        duration = self._settings.lease_duration.total_seconds()
+        leadership = Leadership(
+            self._client,
+            self._clock,
+            self._namespace,
+            self._settings.lease,
+            self._identity,
+            lease_duration=duration,
+            renew_deadline=duration * 2 / 3,
+            retry_period=duration * 2 / 15,
+            on_started=on_started,
+            on_stopped=on_stopped,
+        )
+        async with asyncio.TaskGroup() as group:
+            group.create_task(leadership.run())
+            while True:
+                await started.wait()
+                log.info("leading", lease=f"{self._namespace}/{self._settings.lease}")
+                self._metrics.leader.set(1)
+                await _either(stopped, feature.act())
+                self._metrics.leader.set(0)
+                log.warning("no longer leading", problem=leadership.problem or "")
+
+    async def _end(self, work: asyncio.Task[None], background: list[asyncio.Task[Any]]) -> None:
+        """Work first and its Lease, then what is left to tell, then the watches."""
+        work.cancel()
+        with suppress(asyncio.CancelledError):
+            await work
+        with suppress(TimeoutError, ApiError):
+            await asyncio.wait_for(self._recorder.flush(), self._settings.grace.total_seconds())
+        for task in background:
+            task.cancel()
+
+    # What the probes and metrics ask
+
+    def unhealthy(self) -> str | None:
+        limit = PATIENCE * self._settings.watch_silence.total_seconds()
+        for watch in self._watches:
+            silent = self._clock.monotonic() - watch.last_activity
+            if silent > limit and watch.state in {"watching", "listing", "starting"}:
+                return f"the watch of {watch.resource.full_name} has been dead for {silent:.0f} s"
+        return None
+
+    def unready(self) -> str | None:
+        if self._ready:
+            return None
+        waiting = [w.resource.full_name for w in self._watches if not w.synced.is_set()]
+        return f"waiting for {', '.join(waiting) or 'the API server'}"
+
+    def _ages(self) -> Iterator[tuple[str, float]]:
+        now = self._clock.monotonic()
+        for watch in self._watches:
+            yield watch.resource.full_name, now - watch.last_activity
+
+
+async def _either(event: asyncio.Event, work: Awaitable[Any]) -> None:
+    """Until the work is done or the event comes; then the work is ended."""
+    waiting = asyncio.ensure_future(event.wait())
+    doing = asyncio.ensure_future(work)
+    try:
+        await asyncio.wait({waiting, doing}, return_when=asyncio.FIRST_COMPLETED)
+        if doing.done():
+            doing.result()
+    finally:
+        for task in (waiting, doing):
+            task.cancel()
+        await asyncio.gather(waiting, doing, return_exceptions=True)

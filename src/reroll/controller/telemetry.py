@@ -1,0 +1,85 @@
+"""A report to metric, log line and Event: the only place that does, after the fact.
+
+What is held is looked at again and again; people are told once, and again when the reason changes.
+"""
+
+from reroll.controller.events import Recorder
+from reroll.controller.logs import Log
+from reroll.controller.metrics import Metrics
+from reroll.controller.report import Report, Result
+from reroll.core.objects import Key
+from reroll.core.reasons import Reason
+
+log = Log("reroll")
+
+# Worth an Event on the workload even though nothing rolled.
+TOLD: frozenset[Reason] = frozenset(
+    {
+        Reason.SOURCE_MISSING,
+        Reason.PAUSED,
+        Reason.UNDONE,
+        Reason.KEY_LOST,
+        Reason.REJECTED,
+        Reason.FORBIDDEN,
+        Reason.SOURCE_FORBIDDEN,
+        Reason.FAILED,
+    }
+)
+
+
+class Telemetry:
+    def __init__(self, metrics: Metrics, recorder: Recorder) -> None:
+        self.metrics, self._recorder = metrics, recorder
+        self._told: dict[Key, tuple[Reason, str]] = {}
+        self._problems: dict[Key, frozenset[str]] = {}
+
+    def tell(self, report: Report) -> None:
+        self._count(report)
+        self._tell_problems(report)
+        if report.rolled or report.result is Result.DONE:
+            self._told.pop(report.key, None)
+            self._write(report)
+            if report.rolled or report.reason in TOLD:
+                self._recorder.record(report)
+        elif report.reason in TOLD and self._told.get(report.key) != (
+            told := (report.reason, report.message)
+        ):
+            self._told[report.key] = told
+            self._write(report)
+            self._recorder.record(report)
+
+    def forget(self, key: Key) -> None:
+        self._told.pop(key, None)
+        self._problems.pop(key, None)
+
+    def _count(self, report: Report) -> None:
+        self.metrics.decisions.labels(report.reason.word, report.result.value).inc()
+        if report.rolled:
+            labels = (report.reason.word, report.strategy, report.key.kind, report.result.value)
+            self.metrics.rolls.labels(*labels).inc()
+            if report.seconds is not None and report.result is Result.DONE:
+                self.metrics.latency.observe(report.seconds)
+
+    def _tell_problems(self, report: Report) -> None:
+        now = frozenset(problem.sentence for problem in report.problems)
+        new = now - self._problems.get(report.key, frozenset())
+        if now:
+            self._problems[report.key] = now
+        else:
+            self._problems.pop(report.key, None)
+        for sentence in sorted(new):
+            self.metrics.problems.labels(report.key.kind, report.key.namespace).inc()
+            log.warning("bad input", workload=str(report.key), problem=sentence)
+            self._recorder.problem(report, sentence)
+
+    def _write(self, report: Report) -> None:
+        write = log.info if report.result is Result.DONE else log.warning
+        write(
+            "rolled" if report.rolled and report.result is Result.DONE else report.result.value,
+            workload=str(report.key),
+            reason=report.reason.word,
+            strategy=report.strategy,
+            because=report.message,
+            stamp=report.stamp,
+            seconds=None if report.seconds is None else round(report.seconds, 3),
+        )

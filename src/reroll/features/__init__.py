@@ -1,0 +1,1 @@
+"""What the controller does, a package for each feature; features do not import each other."""

@@ -1,0 +1,1 @@
+"""Roll workloads when the configuration that they use has changed."""

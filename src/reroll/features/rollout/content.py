@@ -1,0 +1,129 @@
+"""Sources as they come from the API server, and what is kept of them: digests by key.
+
+Values are decoded, digested and dropped here; nothing that leaves this module holds one.
+"""
+
+import base64
+import binascii
+from collections.abc import Mapping
+from datetime import datetime
+
+import msgspec
+
+from reroll.core.digest import value_digests
+from reroll.core.objects import Content, Moment
+from reroll.core.policy import IGNORE, allowed_namespaces
+from reroll.core.workloads import Metadata
+
+
+class ManagedField(msgspec.Struct, gc=False, rename="camel"):
+    time: datetime | None = None
+    fields_v1: msgspec.Raw = msgspec.Raw()
+
+
+class SourceMetadata(Metadata, gc=False, rename="camel"):
+    managed_fields: list[ManagedField] | None = None
+
+
+class Stub(msgspec.Struct, gc=False):
+    """A source of which only the metadata is watched."""
+
+    metadata: Metadata
+
+
+class Source(msgspec.Struct, gc=False, rename="camel"):
+    """A ConfigMap or Secret; its data stays undecoded until somebody needs it."""
+
+    metadata: SourceMetadata
+    data: msgspec.Raw = msgspec.Raw()
+    binary_data: msgspec.Raw = msgspec.Raw()
+
+
+class MountedObject(msgspec.Struct, gc=False):
+    id: str
+    version: str = ""
+
+
+class MountStatus(msgspec.Struct, gc=False, rename="camel"):
+    secret_provider_class_name: str = ""
+    objects: list[MountedObject] | None = None
+
+
+class MountReport(msgspec.Struct, gc=False):
+    """A SecretProviderClassPodStatus: what one pod has mounted of a class."""
+
+    metadata: Metadata
+    status: MountStatus = msgspec.field(default_factory=MountStatus)
+
+
+Keyring = Mapping[str, bytes]
+"""HMAC keys by id."""
+
+_texts = msgspec.json.Decoder(dict[str, str] | None)
+
+
+def content(source: Source, keyring: Keyring | None, changed: Moment) -> Content:
+    """What is kept of a source. `keyring` is for a Secret, whose values are all base64."""
+    texts = _texts.decode(source.data) if source.data else None
+    binaries = _texts.decode(source.binary_data) if source.binary_data else None
+    if keyring is None:
+        values = {name: text.encode() for name, text in (texts or {}).items()}
+        values |= _decoded(binaries or {})
+        digests = {"": value_digests(values, None)}
+    else:
+        values = _decoded(texts or {})
+        digests = {key_id: value_digests(values, key) for key_id, key in keyring.items()}
+    return annotated(Content(digests, changed=changed), source.metadata)
+
+
+def annotated(kept: Content, metadata: Metadata) -> Content:
+    """With what the annotations of a source say."""
+    annotations = metadata.annotations
+    if not annotations:
+        return kept
+    return msgspec.structs.replace(
+        kept,
+        ignored=annotations.get(IGNORE) == "true",
+        allow_from=allowed_namespaces(annotations),
+    )
+
+
+def changed_at(metadata: SourceMetadata) -> datetime | None:
+    """When somebody last wrote the data, as the object's managed fields tell."""
+    times = [
+        field.time
+        for field in metadata.managed_fields or ()
+        if field.time and _DATA.intersection(_top_level(field.fields_v1))
+    ]
+    return max(times) if times else metadata.creation_timestamp
+
+
+_DATA = frozenset(("f:data", "f:binaryData", "f:stringData"))
+_branches = msgspec.json.Decoder(dict[str, msgspec.Raw])
+
+
+def _top_level(raw: msgspec.Raw) -> frozenset[str]:
+    try:
+        return frozenset(_branches.decode(raw)) if raw else frozenset()
+    except msgspec.DecodeError:
+        return frozenset()
+
+
+def _decoded(texts: Mapping[str, str]) -> dict[str, bytes]:
+    values = {}
+    for name, text in texts.items():
+        try:
+            values[name] = base64.b64decode(text)
+        except binascii.Error:
+            # The API server never lets this through; if it did, the text itself is content.
+            values[name] = text.encode()
+    return values
+
+
+def mounted_content(reports: Mapping[str, MountReport], changed: Moment) -> Content:
+    """The versions of a class that pods have mounted, the newest report of each object."""
+    versions: dict[str, bytes] = {}
+    for report in sorted(reports.values(), key=lambda r: r.metadata.version):
+        for mounted in report.status.objects or ():
+            versions[mounted.id] = mounted.version.encode()
+    return Content({"": value_digests(versions, None)}, changed=changed)

@@ -1,0 +1,176 @@
+"""The feature as a whole: what it watches, and how its parts are put together."""
+
+import asyncio
+from collections.abc import Iterator
+from typing import Any
+
+from reroll.clock import Clock
+from reroll.controller.logs import Log
+from reroll.controller.pace import Pacer
+from reroll.controller.telemetry import Telemetry
+from reroll.core.kinds import KINDS, SOURCE_KINDS, Strategy, Watched
+from reroll.core.objects import Key
+from reroll.core.policy import Policy
+from reroll.core.selectors import Selector, parse_selector
+from reroll.features.rollout import keyring
+from reroll.features.rollout.feed import FEEDS, Feed, MountFeed, NamespaceFeed, WorkloadFeed
+from reroll.features.rollout.reader import Reader, resource
+from reroll.features.rollout.roller import Roller
+from reroll.features.rollout.strategies import Strategies
+from reroll.features.rollout.world import Scope, World
+from reroll.kube import wire
+from reroll.kube.client import Client
+from reroll.kube.errors import ApiError, Malformed
+from reroll.kube.watch import Watch
+from reroll.settings import Settings
+
+NAMESPACES = wire.Resource("", "v1", "namespaces", "Namespace", namespaced=False)
+READERS = 8
+log = Log("reroll")
+
+
+def scope(settings: Settings) -> Scope:
+    return Scope(
+        default=Policy(
+            enabled=True if settings.auto_all else None,
+            mounts_are_live=settings.mounts == "live",
+            strategy=Strategy(settings.strategy) if settings.strategy else None,
+            debounce=settings.debounce,
+            debounce_limit=settings.debounce_limit,
+        ),
+        namespaces=settings.namespaces,
+        exclude=settings.exclude_namespaces,
+        selector=parse_selector(settings.namespace_selector) or Selector(),
+        workloads=parse_selector(settings.workload_selector) or Selector(),
+        sources=parse_selector(settings.source_selector) or Selector(),
+    )
+
+
+class Rollouts:
+    """Watches in three stages, because each needs what the one before brought."""
+
+    def __init__(
+        self, client: Client, clock: Clock, settings: Settings, telemetry: Telemetry, namespace: str
+    ) -> None:
+        self._client, self._clock, self._settings = client, clock, settings
+        left = {name.lower() for name in settings.exclude_kinds}
+        self.kinds = {kind.name: kind for kind in KINDS if kind.name.lower() not in left}
+        self._feeds: dict[str, list[Feed]] = {}
+        self.world = World(clock, scope(settings), wake=self._wake, read=self._read)
+        self.reader = Reader(client, clock, self.world, self.kinds, self._unreadable)
+        self.roller = Roller(
+            client,
+            clock,
+            self.world,
+            self.reader,
+            telemetry,
+            Pacer(clock, settings.rate, settings.burst),
+            self.kinds,
+        )
+        self._strategies = Strategies(client, clock, self.world, self.reader)
+        self._strategies.install(self.roller)
+        self._digest_key = Key("Secret", namespace, settings.digest_key)
+        self._telemetry = telemetry
+        self.acting = False
+
+    async def prepare(self) -> None:
+        """What is needed before the first watch: the digest key."""
+        key = self._digest_key
+        self.world.rekey(*await keyring.load(self._client, key.namespace, key.name))
+        self.world.digest_key = self.reader.digest_key = key
+
+    def stages(self) -> Iterator[list[Watch[Any]]]:
+        """Namespaces say what their workloads do, and workloads which sources matter."""
+        places: tuple[str | None, ...] = self._settings.namespaces or (None,)
+        if not self._settings.namespaces:
+            feed: Feed = NamespaceFeed(self.world, None, _odd)
+            yield [self._watch(NAMESPACES, feed, None, metadata_only=True)]
+        yield [
+            self._watch(resource(kind), WorkloadFeed(self.world, kind, place, _odd), place)
+            for kind in self.kinds.values()
+            for place in places
+        ]
+        sources = []
+        for row in SOURCE_KINDS:
+            watched = wire.Resource(row.group, row.version, row.plural_to_watch, row.name)
+            for place in places:
+                feed = FEEDS[row.watched](self.world, row, place, _odd)
+                self._feeds.setdefault(row.name, []).append(feed)
+                if isinstance(feed, MountFeed):
+                    self.reader.mounts.append(feed)
+                metadata_only = row.watched is Watched.METADATA
+                sources.append(self._watch(watched, feed, place, metadata_only=metadata_only))
+        yield sources
+
+    def _watch(
+        self, kind: wire.Resource, feed: Any, place: str | None, *, metadata_only: bool = False
+    ) -> Watch[Any]:
+        def on_state(state: str, problem: str | None) -> None:
+            if problem:
+                log.warning("watch", resource=kind.full_name, state=state, problem=problem)
+            else:
+                log.debug("watch", resource=kind.full_name, state=state)
+
+        return Watch(
+            self._client,
+            kind,
+            feed.model,
+            feed,
+            clock=self._clock,
+            namespace=place,
+            metadata_only=metadata_only,
+            read_timeout=self._settings.watch_silence.total_seconds(),
+            on_state=on_state,
+        )
+
+    async def read(self) -> None:
+        """Follow what the watches do not bring; on every replica."""
+        async with asyncio.TaskGroup() as group:
+            for _ in range(READERS):
+                group.create_task(self.reader.run())
+
+    async def act(self) -> None:
+        """Roll; only where this replica is the leader."""
+        self.acting = True
+        try:
+            for key in self.world.everything():
+                self.roller.queue.add(key, urgent=False)
+            async with asyncio.TaskGroup() as group:
+                group.create_task(self._finish_jobs())
+                for _ in range(self._settings.concurrency):
+                    group.create_task(self.roller.run())
+        finally:
+            self.acting = False
+            self.roller.queue.clear()
+
+    async def _finish_jobs(self) -> None:
+        """Jobs that somebody was making anew when the process before this one ended."""
+        if "Job" not in self.kinds:
+            return
+        for place in self._settings.namespaces or (None,):
+            try:
+                await self._strategies.finish_all_kept(place)
+            except ApiError as error:
+                log.warning("kept jobs", problem=str(error))
+
+    def _wake(self, key: Key, urgent: bool) -> None:
+        if self.acting:
+            self.roller.queue.add(key, urgent=urgent)
+
+    def _read(self, key: Key) -> None:
+        feeds = self._feeds.get(key.kind)
+        if feeds is not None and key.name and key != self._digest_key:
+            whole = [feed for feed in feeds if not feed.begun]
+            if whole and not isinstance(whole[0], tuple(_FETCHED)):
+                return  # The list that is about to begin brings it.
+        self.reader.want(key)
+
+    def _unreadable(self, key: Key, problem: str) -> None:
+        log.warning("cannot read", source=str(key), problem=problem)
+
+
+_FETCHED = (FEEDS[Watched.METADATA],)
+
+
+def _odd(odd: Malformed) -> None:
+    log.warning("odd object", object=f"{odd.kind} {odd.namespace}/{odd.name}", problem=str(odd))

@@ -1,0 +1,188 @@
+"""Reads what the watches do not bring.
+
+Contents of Secrets, sources that are referred to only now, the names that a glob means, workloads
+whose Namespace changed, and the revisions of a workload.
+"""
+
+from collections.abc import Callable, Mapping
+from datetime import datetime
+
+import msgspec
+
+from reroll.clock import Clock
+from reroll.controller.pace import Backoff
+from reroll.controller.queue import Queue
+from reroll.core.kinds import SOURCE_KINDS, Kind, SourceKind, Watched
+from reroll.core.objects import Key
+from reroll.core.plan import Absence, History
+from reroll.core.policy import STATE
+from reroll.core.records import Record, read
+from reroll.core.workloads import Manifest, Metadata, Owner, Workload
+from reroll.features.rollout import keyring
+from reroll.features.rollout.content import Source, Stub
+from reroll.features.rollout.feed import MountFeed
+from reroll.features.rollout.world import World
+from reroll.kube import wire
+from reroll.kube.client import Client
+from reroll.kube.errors import ApiError, Forbidden, NotFound
+
+CONTINUE_LIMIT = 500
+_ROWS = {row.name: row for row in SOURCE_KINDS}
+_source = msgspec.json.Decoder(Source)
+
+
+class _Page(msgspec.Struct, gc=False):
+    class Meta(msgspec.Struct, gc=False, rename={"continue_": "continue"}):
+        continue_: str = ""
+
+    items: list[Stub]
+    metadata: Meta
+
+
+class _Manifests(msgspec.Struct, gc=False):
+    items: list[Manifest]
+
+
+_page = msgspec.json.Decoder(_Page)
+_manifests = msgspec.json.Decoder(_Manifests)
+_manifest = msgspec.json.Decoder(Manifest)
+
+
+def resource(row: Kind | SourceKind) -> wire.Resource:
+    """The API resource of a row of one of the tables."""
+    return wire.Resource(row.group, row.version, row.plural, row.name)
+
+
+class Reader:
+    """One queue of sources to read; a source is read once at a time, and again if it changed."""
+
+    def __init__(
+        self,
+        client: Client,
+        clock: Clock,
+        world: World,
+        kinds: Mapping[str, Kind],
+        problem: Callable[[Key, str], None],
+    ) -> None:
+        self._client, self._world, self._kinds, self._problem = client, world, kinds, problem
+        self._queue: Queue[Key] = Queue(clock)
+        self._backoff = Backoff(clock)
+        self.mounts: list[MountFeed] = []
+        self.digest_key: Key | None = None
+
+    def want(self, key: Key) -> None:
+        """Read a source, a glob's namespace, a workload, or all workloads of a Namespace."""
+        self._queue.add(key)
+
+    async def run(self) -> None:
+        while True:
+            key = await self._queue.get()
+            try:
+                await self._read(key)
+                self._backoff.succeeded(key)
+            except ApiError as error:
+                self._problem(key, str(error))
+                self._queue.add(key, self._backoff.failed(key, error.retry_after or 0.0))
+            finally:
+                self._queue.done(key)
+
+    async def _read(self, key: Key) -> None:
+        if key == self.digest_key:
+            self._world.rekey(*await keyring.load(self._client, key.namespace, key.name))
+            return
+        if key.kind == "Namespace":
+            for kind in self._kinds.values():
+                await self._workloads(kind, key.name)
+            return
+        if key.kind in self._kinds:
+            await self.workload(self._kinds[key.kind], key)
+            return
+        row = _ROWS[key.kind]
+        if row.watched is Watched.STATUSES:
+            for feed in self.mounts:
+                feed.tell_again(key)
+        elif not key.name:
+            await self._expand(key)
+        elif key in self._world.sources:
+            await self._fetch(key)
+
+    async def _fetch(self, key: Key) -> None:
+        row = _ROWS[key.kind]
+        request = wire.get(resource(row), key.namespace, key.name)
+        try:
+            raw = await self._client.send(request)
+        except NotFound:
+            self._world.content_seen(key, Absence.MISSING, 0)
+        except Forbidden as error:
+            self._world.content_seen(key, Absence.FORBIDDEN, 0)
+            self._problem(key, f"{error}; grant `get` on {row.plural}")
+            self._queue.add(key, self._backoff.failed(key, at_least=30.0))
+        else:
+            self._world.source_seen(row, _source.decode(raw), watched=False)
+
+    async def _expand(self, place: Key) -> None:
+        """The sources of a namespace, by name, for the globs that mean some of them."""
+        kind, token = resource(_ROWS[place.kind]), ""
+        while True:
+            request = wire.list_page(
+                kind, place.namespace, limit=CONTINUE_LIMIT, continue_=token, metadata_only=True
+            )
+            page = _page.decode(await self._client.send(request))
+            for item in page.items:
+                key = Key(place.kind, place.namespace, item.metadata.name)
+                if self._world.globbed(key):
+                    self._world.source_version_seen(key, item.metadata.version, watched=False)
+            token = page.metadata.continue_
+            if not token:
+                return
+
+    async def _workloads(self, kind: Kind, namespace: str) -> None:
+        """Look anew at all workloads of a namespace, as after its annotations changed."""
+        try:
+            raw = await self._client.send(wire.list_page(resource(kind), namespace, limit=0))
+        except NotFound:
+            return
+        for manifest in _manifests.decode(raw).items:
+            self._world.workload_seen(kind, manifest)
+
+    async def workload(self, kind: Kind, key: Key) -> Manifest | None:
+        """The workload as it is now; it is put into the world too."""
+        try:
+            raw = await self._client.send(wire.get(resource(kind), key.namespace, key.name))
+        except NotFound:
+            self._world.workload_gone(key)
+            return None
+        manifest = _manifest.decode(raw)
+        self._world.workload_seen(kind, manifest)
+        return manifest
+
+    async def history(self, kind: Kind, seen: Workload) -> History:
+        """What the revisions of a workload tell."""
+        revisions = wire.Resource("apps", "v1", kind.revisions.value, "")
+        selector = ",".join(f"{key}={value}" for key, value in seen.selector)
+        request = wire.list_page(
+            revisions,
+            seen.key.namespace,
+            limit=0,
+            label_selector=selector or None,
+            metadata_only=True,
+        )
+        page = _page.decode(await self._client.send(request))
+        owned = [
+            item.metadata for item in page.items if _owned(item.metadata.owner_references, seen.uid)
+        ]
+        return History(newest=_newest(owned), highest=max(map(_number, owned), default=0))
+
+
+def _owned(owners: list[Owner] | None, uid: str) -> bool:
+    return any(owner.uid == uid for owner in owners or ())
+
+
+def _newest(revisions: list[Metadata]) -> datetime | None:
+    times = [one.creation_timestamp for one in revisions if one.creation_timestamp]
+    return max(times, default=None)
+
+
+def _number(metadata: Metadata) -> int:
+    record = read((metadata.annotations or {}).get(STATE))
+    return record.n if isinstance(record, Record) else 0

@@ -1,0 +1,234 @@
+"""One workload at a time: look, plan, do, tell. The only code that writes workloads.
+
+Each try decides anew from the state of the world, so a failed one needs no memory: it is tried
+again, for ever, with growing delays. What to do after an error is a table.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping
+from enum import Enum
+
+import msgspec
+
+from reroll.clock import Clock
+from reroll.controller.logs import Log
+from reroll.controller.pace import Backoff, Pacer
+from reroll.controller.queue import Queue
+from reroll.controller.report import Report, Result
+from reroll.controller.telemetry import Telemetry
+from reroll.core.kinds import Kind, Strategy
+from reroll.core.objects import Key
+from reroll.core.patches import patch
+from reroll.core.plan import Plan, Snapshot, plan
+from reroll.core.reasons import Reason
+from reroll.core.records import Record
+from reroll.core.workloads import Manifest, Workload
+from reroll.features.rollout.reader import Reader, resource
+from reroll.features.rollout.world import World
+from reroll.kube import wire
+from reroll.kube.client import Client
+from reroll.kube.errors import (
+    AlreadyExists,
+    ApiError,
+    Conflict,
+    Forbidden,
+    Invalid,
+    NotFound,
+    Rejected,
+)
+
+log = Log("reroll")
+_manifest = msgspec.json.Decoder(Manifest)
+
+SLOWLY = 30.0
+"""Seconds to wait at least before asking again for what a person has to allow."""
+
+
+class Step(Enum):
+    """How a part of a strategy ended that is not the patch."""
+
+    DONE = "the record can be written"
+    WRITTEN = "the record is written too"
+
+
+Outcome = Step | float
+"""A step's end, or the seconds until it is worth looking again."""
+Part = Callable[[Kind, Workload, Plan], Awaitable[Outcome]]
+
+
+class Roller:
+    def __init__(
+        self,
+        client: Client,
+        clock: Clock,
+        world: World,
+        reader: Reader,
+        telemetry: Telemetry,
+        pacer: Pacer,
+        kinds: Mapping[str, Kind],
+    ) -> None:
+        self._client, self._clock, self._world = client, clock, world
+        self._reader, self._telemetry, self._pacer, self._kinds = reader, telemetry, pacer, kinds
+        self._backoff = Backoff(clock)
+        self.queue: Queue[Key] = Queue(clock)
+        self.before: dict[Strategy, Part] = {}
+        """What has to happen before the record is written."""
+        self.after: dict[str, Part] = {}
+        """What goes on after it, until it is done."""
+
+    async def run(self) -> None:
+        """Work on one key after the other, until cancelled."""
+        while True:
+            key = await self.queue.get()
+            try:
+                delay = await self._look(key)
+            except ApiError as error:
+                delay = await self._failed(key, error)
+            except Exception as error:  # one workload's trouble is not another's
+                log.exception("bug", workload=str(key))
+                delay = await self._failed(key, error)
+            finally:
+                self.queue.done(key)
+            if delay is not None:
+                self.queue.add(key, delay)
+
+    async def _look(self, key: Key) -> float | None:
+        kind = self._kinds[key.kind]
+        seen = self._world.snapshot(key, kind)
+        if seen is None:
+            self._telemetry.forget(key)
+            self._backoff.succeeded(key)
+            return None
+        decided = plan(seen, self._clock.now())
+        if decided.look_back:
+            history = await self._reader.history(kind, seen.workload)
+            fresh = self._world.snapshot(key, kind)
+            if fresh is None:
+                return None
+            seen = msgspec.structs.replace(fresh, history=history)
+            decided = plan(seen, self._clock.now())
+        delay = await self._do(seen, decided)
+        self._backoff.succeeded(key)
+        return delay
+
+    async def _do(self, seen: Snapshot, decided: Plan) -> float | None:
+        if decided.resume is not None:
+            return await self._go_on(seen, decided)
+        if decided.record is None:
+            return self._hold(seen, decided)
+        if decided.roll is not None and (wait := self._pacer.wait()):
+            return wait
+        part = self.before.get(decided.roll) if decided.roll else None
+        outcome = await part(seen.kind, seen.workload, decided) if part else Step.DONE
+        if not isinstance(outcome, Step):
+            return outcome
+        if outcome is Step.DONE:
+            await self._write(seen, decided)
+        self._tell(seen, decided, Result.DONE)
+        self._world.settled(seen.workload.key)
+        return 0.0 if decided.record.todo else None
+
+    def _hold(self, seen: Snapshot, decided: Plan) -> float | None:
+        held = decided.revisit_at is not None or decided.reason in _HOLDS
+        if decided.reason is Reason.UP_TO_DATE:
+            self._world.settled(seen.workload.key)
+        self._tell(seen, decided, Result.HELD if held else Result.NOTHING)
+        if decided.revisit_at is None:
+            return None
+        return max(0.0, (decided.revisit_at - self._clock.now()).total_seconds())
+
+    async def _go_on(self, seen: Snapshot, decided: Plan) -> float | None:
+        """Work that a roll left: when it is done, the record says so."""
+        todo = decided.resume
+        part = self.after.get(todo.do) if todo else None
+        outcome = await part(seen.kind, seen.workload, decided) if part else Step.DONE
+        if not isinstance(outcome, Step):
+            return outcome
+        record = seen.workload.record
+        if isinstance(record, Record):
+            finished = msgspec.structs.replace(record, n=record.n + 1, todo=None)
+            done = Plan(Reason.FINISHED, Reason.FINISHED.sentence, record=finished)
+            await self._write(seen, done)
+            self._tell(seen, done, Result.DONE)
+        return None
+
+    async def _write(self, seen: Snapshot, decided: Plan) -> None:
+        """The one patch; its answer is put into the world before anybody looks again."""
+        key = seen.workload.key
+        operations = patch(seen.workload, seen.kind, decided)
+        request = wire.json_patch(resource(seen.kind), key.namespace, key.name, operations)
+        raw = await self._client.send(request)
+        self._world.workload_seen(seen.kind, _manifest.decode(raw))
+
+    def _tell(self, seen: Snapshot, decided: Plan, result: Result) -> None:
+        since = seen.waiting_since
+        rolled = decided.roll is not None
+        self._telemetry.tell(
+            Report(
+                key=seen.workload.key,
+                uid=seen.workload.uid,
+                api_version=resource(seen.kind).api_version,
+                reason=decided.reason,
+                message=decided.message,
+                result=result,
+                strategy=decided.roll.value if decided.roll else "",
+                sources=tuple(change.reference.source for change in decided.changes),
+                stamp=decided.stamp,
+                seconds=(self._clock.now() - since).total_seconds() if since and rolled else None,
+                problems=decided.problems,
+            )
+        )
+
+    async def _failed(self, key: Key, error: Exception) -> float | None:
+        """What an error means for the key: the delay until the next try, or `None` for never."""
+        if isinstance(error, NotFound):
+            self._world.workload_gone(key)
+            return None
+        if isinstance(error, Conflict | AlreadyExists):
+            return 0.0
+        if isinstance(error, Invalid) and await self._is_stale(key):
+            return 0.0
+        reason, at_least = next(
+            (row[1:] for row in _AFTER if isinstance(error, row[0])), (Reason.FAILED, 0.0)
+        )
+        tracked = self._world.workloads.get(key)
+        if tracked is not None:
+            self._telemetry.tell(
+                Report(
+                    key=key,
+                    uid=tracked.workload.uid,
+                    api_version=resource(self._kinds[key.kind]).api_version,
+                    reason=reason,
+                    message=f"{reason.sentence}: {error}",
+                    result=Result.FAILED,
+                    problems=tracked.policy.problems,
+                )
+            )
+        retry_after = error.retry_after if isinstance(error, ApiError) else None
+        return self._backoff.failed(key, max(at_least, retry_after or 0.0))
+
+    async def _is_stale(self, key: Key) -> bool:
+        """Whether the patch was refused because the record is another one than we thought."""
+        before = self._world.workloads.get(key)
+        text = before.workload.record_text if before else None
+        generation = before.workload.generation if before else None
+        try:
+            await self._reader.workload(self._kinds[key.kind], key)
+        except ApiError:
+            return False
+        after = self._world.workloads.get(key)
+        return after is None or (after.workload.record_text, after.workload.generation) != (
+            text,
+            generation,
+        )
+
+
+_HOLDS = frozenset(
+    {Reason.SOURCE_MISSING, Reason.PAUSED, Reason.WAITING, Reason.DEBOUNCING, Reason.LOOKING_BACK}
+)
+
+# What an error means, and how long to wait at least.
+_AFTER: tuple[tuple[type[ApiError], Reason, float], ...] = (
+    (Forbidden, Reason.FORBIDDEN, SLOWLY),
+    (Invalid, Reason.REJECTED, SLOWLY),
+    (Rejected, Reason.REJECTED, SLOWLY),
+)

@@ -1,0 +1,441 @@
+"""The state of the cluster, as much of it as matters: opted-in workloads and what they refer to.
+
+Watch events are folded in here, and each says only which workloads to look at again (`wake`).
+Nothing is kept of a workload that did not opt in, nor of a source that nobody refers to. One event
+loop, so no locks; every method here is synchronous.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import datetime
+from fnmatch import fnmatchcase
+
+import msgspec
+
+from reroll.clock import Clock
+from reroll.core import policy as policies
+from reroll.core.kinds import SOURCE_KINDS, Kind, SourceKind
+from reroll.core.objects import Content, Key, Moment, Problem, Reference
+from reroll.core.patterns import Pattern
+from reroll.core.plan import Absence, Keys, Snapshot
+from reroll.core.policy import Policy
+from reroll.core.references import references
+from reroll.core.selectors import Selector
+from reroll.core.workloads import Manifest, Metadata, Workload, belongs_to_workload, workload
+from reroll.features.rollout.content import Source, changed_at, content
+
+
+class Tracked:
+    """An opted-in workload."""
+
+    __slots__ = ("policy", "quiet_since", "references", "waiting_since", "workload")
+
+    def __init__(self, seen: Workload, policy: Policy, refs: tuple[Reference, ...]) -> None:
+        self.workload = seen
+        self.policy = policy
+        self.references = refs
+        self.waiting_since: datetime | None = None
+        self.quiet_since: datetime | None = None
+
+
+class Known:
+    """A source that somebody refers to."""
+
+    __slots__ = ("content", "unsure_since", "users", "version")
+
+    def __init__(self) -> None:
+        self.users: set[Key] = set()
+        self.content: Content | Absence = Absence.UNREAD
+        self.version = 0
+        self.unsure_since = 0
+        """The content may have changed after this version of it."""
+
+
+class NamespaceInfo(msgspec.Struct, frozen=True, gc=False):
+    annotations: dict[str, str]
+    included: bool = True
+
+
+class Scope(msgspec.Struct, frozen=True):
+    """Which namespaces count, and what their workloads do unless they say otherwise."""
+
+    default: Policy
+    namespaces: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
+    selector: Selector = Selector()
+    workloads: Selector = Selector()
+    sources: Selector = Selector()
+
+
+_NOWHERE = NamespaceInfo({})
+_KEYED = frozenset(row.name for row in SOURCE_KINDS if row.keyed)
+
+
+class World:
+    """`wake(key, urgent)`: look at a workload. `read(key)`: what no watch brings, see `Reader`."""
+
+    def __init__(
+        self,
+        clock: Clock,
+        scope: Scope,
+        *,
+        wake: Callable[[Key, bool], None],
+        read: Callable[[Key], None],
+    ) -> None:
+        self.workloads: dict[Key, Tracked] = {}
+        self.sources: dict[Key, Known] = {}
+        self.namespaces: dict[str, NamespaceInfo] = {}
+        self.keyring: dict[str, bytes] = {}
+        self.keys = Keys()
+        self.digest_key: Key | None = None
+        self._clock = clock
+        self._scope = scope
+        self._wake, self._read = wake, read
+        self._globs: dict[tuple[str, str], dict[Pattern, set[Key]]] = {}
+        self._lenders: dict[Key, tuple[Key, dict[str, str]]] = {}
+
+    # Namespaces
+
+    def namespace_seen(self, metadata: Metadata) -> None:
+        info = NamespaceInfo(
+            policies.of_our_domain(metadata.annotations or {}),
+            self._scope.selector.matches(metadata.labels or {}),
+        )
+        before = self.namespaces.get(metadata.name)
+        self.namespaces[metadata.name] = info
+        if before is not None and before != info:
+            self._read(Key("Namespace", "", metadata.name))
+
+    def namespace_gone(self, name: str) -> None:
+        self.namespaces.pop(name, None)
+
+    def _namespace(self, name: str) -> NamespaceInfo | None:
+        """What is known of a namespace that counts; `None` if it does not count."""
+        if any(fnmatchcase(name, glob) for glob in self._scope.exclude):
+            return None
+        if self._scope.namespaces and name not in self._scope.namespaces:
+            return None
+        info = self.namespaces.get(name)
+        if info is None:
+            return None if self._scope.selector.requirements else _NOWHERE
+        return info if info.included else None
+
+    # Workloads
+
+    def workload_seen(self, kind: Kind, manifest: Manifest, *, urgent: bool = True) -> None:
+        metadata = manifest.metadata
+        key = Key(kind.name, metadata.namespace, metadata.name)
+        tracked = self.workloads.get(key)
+        if tracked is not None and 0 < metadata.version < tracked.workload.version:
+            return
+        if kind.borrows_template:
+            self._lend(kind, key, manifest)
+        info = self._namespace(metadata.namespace)
+        annotations = self._annotations(key, metadata.annotations or {})
+        counts = info is not None and self._scope.workloads.matches(metadata.labels or {})
+        if info is None or not counts or not self._is_enabled(annotations, info):
+            self.workload_gone(key)
+            return
+        if tracked is None and belongs_to_workload(metadata):
+            return
+        self._track(kind, key, manifest, tracked, urgent=urgent)
+
+    def workload_gone(self, key: Key) -> None:
+        self._lend_no_more(key)
+        tracked = self.workloads.pop(key, None)
+        if tracked is not None:
+            self._link(key, tracked, ())
+            self._unglob(key)
+
+    def _is_enabled(self, annotations: Mapping[str, str], info: NamespaceInfo) -> bool:
+        """The quick answer, before anything is decoded. A bad value is looked at more closely."""
+        text = annotations.get(policies.ENABLED, info.annotations.get(policies.ENABLED))
+        if text is None:
+            return bool(self._scope.default.enabled)
+        return text.strip().lower() != "false"
+
+    def _track(
+        self, kind: Kind, key: Key, manifest: Manifest, tracked: Tracked | None, *, urgent: bool
+    ) -> None:
+        before = tracked.workload if tracked else None
+        seen = workload(kind, manifest, before)
+        info = self._namespace(key.namespace) or _NOWHERE
+        annotations = self._annotations(key, seen.annotations)
+        found = policies.policy(annotations, info.annotations, self._scope.default, key)
+        found = policies.for_kind(found, kind, key)
+        refs = self._references(seen, found)
+        if tracked is None:
+            tracked = self.workloads[key] = Tracked(seen, found, ())
+        news = before is None or (
+            (before.generation, before.record_text, before.ended)
+            != (seen.generation, seen.record_text, seen.ended)
+            or tracked.policy != found
+            or tracked.references != refs
+        )
+        self._glob(key, found)
+        self._link(key, tracked, refs)
+        tracked.workload, tracked.policy, tracked.references = seen, found, refs
+        if news:
+            self._wake(key, urgent)
+
+    def _annotations(self, key: Key, own: Mapping[str, str]) -> Mapping[str, str]:
+        """Its own, over those of the Rollout that runs its template."""
+        lender = self._lenders.get(key)
+        return {**lender[1], **own} if lender else own
+
+    def _lend(self, kind: Kind, key: Key, manifest: Manifest) -> None:
+        """A Rollout with `workloadRef` lends its annotations to the Deployment it refers to."""
+        seen = workload(kind, manifest, None)
+        if not seen.borrows:
+            self._lend_no_more(key)
+            return
+        borrower = Key("Deployment", key.namespace, seen.borrows)
+        lent = {k: v for k, v in seen.annotations.items() if k != policies.STATE}
+        if self._lenders.get(borrower) != (key, lent):
+            self._lenders[borrower] = (key, lent)
+            self._read(borrower)
+
+    def _lend_no_more(self, lender: Key) -> None:
+        for borrower in [b for b, (who, _) in self._lenders.items() if who == lender]:
+            del self._lenders[borrower]
+            self._read(borrower)
+
+    # References
+
+    def _references(self, seen: Workload, found: Policy) -> tuple[Reference, ...]:
+        home = seen.key.namespace
+        refs = {
+            ref.source: ref
+            for ref in references(home, seen.uses, mounts_are_live=found.mounts_are_live)
+        }
+        for pattern in found.sources:
+            for source in self._matching(pattern, home):
+                refs[source] = _joined(refs.get(source), source, pattern)
+        return policies.without_ignored(tuple(refs[key] for key in sorted(refs)), found, home)
+
+    def _matching(self, pattern: Pattern, home: str) -> list[Key]:
+        if not pattern.is_glob:
+            return [Key(pattern.kind, pattern.namespace or home, pattern.name)]
+        return [source for source in self.sources if pattern.matches(source, home)]
+
+    def _glob(self, key: Key, found: Policy) -> None:
+        wanted = {p for p in found.sources if p.is_glob}
+        if not wanted and not self._globs:
+            return
+        self._unglob(key, keep=wanted)
+        for pattern in wanted:
+            place = (pattern.kind, pattern.namespace or key.namespace)
+            users = self._globs.setdefault(place, {}).setdefault(pattern, set())
+            if key not in users:
+                users.add(key)
+                self._read(Key(*place, ""))
+
+    def _unglob(self, key: Key, keep: Iterable[Pattern] = ()) -> None:
+        for place, by_pattern in list(self._globs.items()):
+            for pattern, users in list(by_pattern.items()):
+                if pattern not in keep:
+                    users.discard(key)
+                if not users:
+                    del by_pattern[pattern]
+            if not by_pattern:
+                del self._globs[place]
+
+    def globbed(self, source: Key) -> bool:
+        """Whether some glob means this source, whether or not it is known yet."""
+        patterns = self._globs.get((source.kind, source.namespace))
+        return any(fnmatchcase(source.name, pattern.name) for pattern in patterns or ())
+
+    def _meet(self, source: Key) -> Known | None:
+        """A source that nobody referred to so far: known from now on, if a glob means it."""
+        if not self._globs or not self.globbed(source):
+            return None
+        known = self.sources[source] = Known()
+        for pattern, users in self._globs[source.kind, source.namespace].items():
+            if fnmatchcase(source.name, pattern.name):
+                for key in users:
+                    tracked = self.workloads[key]
+                    refs = self._references(tracked.workload, tracked.policy)
+                    self._link(key, tracked, refs)
+                    tracked.references = refs
+        return known
+
+    def _link(self, key: Key, tracked: Tracked, refs: tuple[Reference, ...]) -> None:
+        """Keep the index of who uses what, both ways."""
+        old = {ref.source for ref in tracked.references}
+        new = {ref.source for ref in refs}
+        for source in new - old:
+            known = self.sources.get(source)
+            if known is None:
+                known = self.sources[source] = Known()
+                self._read(source)
+            known.users.add(key)
+        for source in old - new:
+            known = self.sources.get(source)
+            if known is not None:
+                known.users.discard(key)
+                if not known.users and not self.globbed(source):
+                    del self.sources[source]
+
+    # Sources
+
+    def source_version_seen(self, key: Key, version: int, *, watched: bool) -> None:
+        """Its metadata changed: if somebody refers to it, its content must be read again."""
+        if key == self.digest_key:
+            self._read(key)
+        known = self.sources.get(key) or self._meet(key)
+        if known is None or 0 < version <= known.version:
+            return
+        if watched and known.unsure_since == known.version:
+            known.unsure_since = version - 1
+        self._read(key)
+
+    def source_seen(self, kind: SourceKind, source: Source, *, watched: bool) -> None:
+        """Its content, out of a watch or fetched. `watched`: the version before was seen too."""
+        metadata = source.metadata
+        key = Key(kind.name, metadata.namespace, metadata.name)
+        known = self.sources.get(key) or self._meet(key)
+        if known is None or 0 < metadata.version < known.version:
+            return
+        keyring = self.keyring if kind.keyed else None
+        after = metadata.version - 1 if watched else known.unsure_since
+        moment = Moment(after, metadata.version, changed_at(metadata))
+        new = content(source, keyring, moment)
+        if not self._scope.sources.matches(metadata.labels or {}):
+            new = msgspec.structs.replace(new, ignored=True)
+        self.content_seen(key, new, metadata.version)
+
+    def rekey(self, keyring: dict[str, bytes], keys: Keys) -> None:
+        """Digest with these keys from now on; Secrets are read again, to be digested with each."""
+        if keyring == self.keyring and keys == self.keys:
+            return
+        self.keyring, self.keys = keyring, keys
+        for key, known in self.sources.items():
+            if key.kind in _KEYED:
+                known.version = 0
+                self._read(key)
+        for key in self.workloads:
+            self._wake(key, False)
+
+    def content_seen(self, key: Key, new: Content | Absence, version: int) -> None:
+        known = self.sources.get(key)
+        if known is None or 0 < version < known.version:
+            return
+        old = known.content
+        known.version = known.unsure_since = max(version, known.version)
+        if isinstance(new, Content) and isinstance(old, Content):
+            if _is_same(old, new):
+                # Only labels or annotations: when its content changed stays as it was.
+                new = msgspec.structs.replace(
+                    new, changed=old.changed, changed_keys=old.changed_keys
+                )
+            else:
+                new = msgspec.structs.replace(new, changed_keys=_changed_keys(old, new))
+        if new == old:
+            return
+        known.content = new
+        first = old is Absence.UNREAD
+        for user in known.users:
+            self._notice(user, changed=not first)
+
+    def source_gone(self, key: Key, version: int) -> None:
+        if key in self.sources:
+            self.content_seen(key, Absence.MISSING, version)
+
+    def _notice(self, key: Key, *, changed: bool) -> None:
+        tracked = self.workloads.get(key)
+        if tracked is None:
+            return
+        if changed:
+            now = self._clock.now()
+            tracked.waiting_since = tracked.waiting_since or now
+            tracked.quiet_since = now
+        self._wake(key, changed)
+
+    # What one decision looks at
+
+    def snapshot(self, key: Key, kind: Kind) -> Snapshot | None:
+        """Everything about one workload; `None` when it is gone or no longer opted in."""
+        tracked = self.workloads.get(key)
+        if tracked is None:
+            return None
+        refs, problems = self._consented(tracked)
+        return Snapshot(
+            workload=tracked.workload,
+            kind=kind,
+            policy=tracked.policy,
+            references=refs,
+            sources={ref.source: self._content(ref.source) for ref in refs},
+            keys=self.keys,
+            patterns=tuple(str(p) for p in tracked.policy.sources if p.is_glob),
+            waiting_since=tracked.waiting_since,
+            quiet_since=tracked.quiet_since,
+            problems=problems,
+        )
+
+    def _content(self, source: Key) -> Content | Absence:
+        known = self.sources.get(source)
+        return known.content if known else Absence.UNREAD
+
+    def _consented(self, tracked: Tracked) -> tuple[tuple[Reference, ...], tuple[Problem, ...]]:
+        """Without the sources of other namespaces that do not let this one refer to them."""
+        home = tracked.workload.key.namespace
+        if all(ref.source.namespace == home for ref in tracked.references):
+            return tracked.references, ()
+        kept, problems = [], []
+        for ref in tracked.references:
+            there = self._content(ref.source)
+            if ref.source.namespace == home or there is Absence.UNREAD or _allows(there, home):
+                kept.append(ref)
+            elif isinstance(there, Content):
+                problems.append(
+                    Problem(
+                        f"{ref.source} does not let namespace {home} refer to it; annotate it with "
+                        f"{policies.ALLOW_FROM}: {home!r}"
+                    )
+                )
+        return tuple(kept), tuple(problems)
+
+    def settled(self, key: Key) -> None:
+        """The workload has caught up with its sources."""
+        if tracked := self.workloads.get(key):
+            tracked.waiting_since = tracked.quiet_since = None
+
+    def everything(self) -> Iterator[Key]:
+        return iter(tuple(self.workloads))
+
+    def known_of(self, kind: str, namespace: str | None = None) -> Iterator[Key]:
+        """The sources of a kind that somebody refers to."""
+        for key in tuple(self.sources):
+            if key.kind == kind and namespace in {None, key.namespace}:
+                yield key
+
+
+def _allows(source: Content | Absence, namespace: str) -> bool:
+    return isinstance(source, Content) and any(
+        fnmatchcase(namespace, glob) for glob in source.allow_from
+    )
+
+
+def _joined(ref: Reference | None, source: Key, pattern: Pattern) -> Reference:
+    """What the template uses of a source, together with what an annotation adds."""
+    keys = frozenset((pattern.key,)) if pattern.key else None
+    glob = str(pattern) if pattern.is_glob else ""
+    if ref is None:
+        return Reference(source, keys=keys, added=True, pattern=glob)
+    if ref.keys is None or keys is None:
+        return msgspec.structs.replace(ref, keys=None)
+    return msgspec.structs.replace(ref, keys=ref.keys | keys)
+
+
+def _is_same(old: Content, new: Content) -> bool:
+    """Whether the values are the same, as far as a common HMAC key can tell."""
+    common = old.digests.keys() & new.digests.keys()
+    return all(old.digests[key_id] == new.digests[key_id] for key_id in common)
+
+
+def _changed_keys(old: Content, new: Content) -> frozenset[str]:
+    for key_id, after in new.digests.items():
+        before = old.digests.get(key_id)
+        if before is not None:
+            names = before.keys() | after.keys()
+            return frozenset(name for name in names if before.get(name) != after.get(name))
+    return frozenset()

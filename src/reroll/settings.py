@@ -1,0 +1,291 @@
+"""Every setting, once: flags, environment variables, config file and the reference page come from it.
+
+A setting is a field of `Settings` with its group and help beside it. `resolve` reads only the
+mappings that it is given, and tells all problems at once.
+"""
+
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import Annotated, Any, Literal, NamedTuple, get_args, get_origin, get_type_hints
+
+import msgspec
+
+from reroll.core.durations import format_duration, parse_duration
+from reroll.core.kinds import Strategy
+
+ENVIRONMENT_PREFIX = "REROLL_"
+Texts = tuple[str, ...]
+
+
+class About(NamedTuple):
+    group: str
+    help: str
+    example: str = ""
+
+
+SCOPE = "What it looks at"
+ROLL = "How it rolls"
+CLUSTER = "The cluster"
+RUN = "Running it"
+
+
+class Settings(msgspec.Struct, frozen=True):
+    kubeconfig: Annotated[
+        str,
+        About(
+            CLUSTER,
+            "kubeconfig file (also $KUBECONFIG); without one, the service account of the pod",
+            "~/.kube/config",
+        ),
+    ] = ""
+    context: Annotated[str, About(CLUSTER, "context of the kubeconfig", "production")] = ""
+    namespace: Annotated[
+        str,
+        About(
+            CLUSTER,
+            "namespace of its own Lease and digest key; without one, that of the pod or context",
+            "reroll",
+        ),
+    ] = ""
+    connections: Annotated[
+        int, About(CLUSTER, "most connections to the API server at once", "32")
+    ] = 32
+
+    namespaces: Annotated[
+        Texts,
+        About(
+            SCOPE,
+            "only these namespaces, each watched on its own: needs no cluster-wide right",
+            "shop,billing",
+        ),
+    ] = ()
+    exclude_namespaces: Annotated[
+        Texts, About(SCOPE, "never these namespaces; globs", "kube-*")
+    ] = ()
+    namespace_selector: Annotated[
+        str, About(SCOPE, "only namespaces with these labels", "team=shop")
+    ] = ""
+    workload_selector: Annotated[
+        str, About(SCOPE, "only workloads with these labels", "tier!=batch")
+    ] = ""
+    source_selector: Annotated[
+        str, About(SCOPE, "only ConfigMaps and Secrets with these labels", "reload=yes")
+    ] = ""
+    exclude_kinds: Annotated[
+        Texts, About(SCOPE, "leave these kinds of workloads alone", "Job,CronJob")
+    ] = ()
+    auto_all: Annotated[bool, About(SCOPE, "every workload is in, unless it opted out", "true")] = (
+        False
+    )
+
+    strategy: Annotated[
+        Literal["", "stamp", "env", "restart", "evict", "notify"],
+        About(
+            ROLL,
+            "how workloads roll that do not say; kinds that cannot do it do what is usual for them",
+            "restart",
+        ),
+    ] = ""
+    mounts: Annotated[
+        Literal["frozen", "live"],
+        About(ROLL, "whether a plain volume mount rolls a workload that does not say", "live"),
+    ] = "frozen"
+    debounce: Annotated[timedelta, About(ROLL, "quiet time before a roll", "5s")] = timedelta(
+        seconds=1
+    )
+    debounce_limit: Annotated[
+        timedelta,
+        About(ROLL, "longest that a source which keeps changing can put a roll off", "1m"),
+    ] = timedelta(seconds=10)
+    concurrency: Annotated[int, About(ROLL, "workloads worked on at once", "16")] = 16
+    rate: Annotated[float, About(ROLL, "rolls per second, over a longer time", "20")] = 100.0
+    burst: Annotated[
+        int, About(ROLL, "rolls that may start at once before the rate counts", "50")
+    ] = 500
+
+    leader_election: Annotated[
+        bool, About(RUN, "elect a leader by a Lease, so that several replicas can run", "false")
+    ] = True
+    lease: Annotated[
+        str, About(RUN, "name of the Lease; give each installation its own", "reroll-team-a")
+    ] = "reroll"
+    lease_duration: Annotated[
+        timedelta, About(RUN, "how long a dead leader is waited for", "15s")
+    ] = timedelta(seconds=15)
+    digest_key: Annotated[
+        str,
+        About(RUN, "name of the Secret with the key for digests of Secrets", "reroll-digest-key"),
+    ] = "reroll-digest-key"
+    listen: Annotated[
+        str, About(RUN, "address for /metrics, /healthz and /readyz; empty: none", ":9090")
+    ] = ":8080"
+    log_format: Annotated[
+        Literal["auto", "json", "text"],
+        About(RUN, "`auto`: text in a terminal, JSON elsewhere", "json"),
+    ] = "auto"
+    log_level: Annotated[
+        Literal["debug", "info", "warning", "error"],
+        About(RUN, "least severe line to print", "debug"),
+    ] = "info"
+    grace: Annotated[
+        timedelta, About(RUN, "longest time to finish what is under way when asked to stop", "10s")
+    ] = timedelta(seconds=10)
+    watch_silence: Annotated[
+        timedelta, About(RUN, "a watch that was silent for so long is opened again", "2m")
+    ] = timedelta(seconds=100)
+
+
+class Setting(NamedTuple):
+    """One row of the table that `Settings` is."""
+
+    name: str
+    type: Any
+    default: Any
+    about: About
+
+    @property
+    def flag(self) -> str:
+        return "--" + self.name.replace("_", "-")
+
+    @property
+    def variable(self) -> str:
+        return ENVIRONMENT_PREFIX + self.name.upper()
+
+    @property
+    def key(self) -> str:
+        """Its name in a config file."""
+        return self.name.replace("_", "-")
+
+    @property
+    def choices(self) -> tuple[str, ...]:
+        return get_args(self.type) if get_origin(self.type) is Literal else ()
+
+    @property
+    def shown_default(self) -> str:
+        match self.default:
+            case timedelta():
+                return format_duration(self.default)
+            case bool():
+                return str(self.default).lower()
+            case tuple():
+                return ",".join(self.default)
+        return str(self.default)
+
+
+def _table() -> tuple[Setting, ...]:
+    hints = get_type_hints(Settings, include_extras=True)
+    fields = msgspec.structs.fields(Settings)
+    rows = []
+    for field in fields:
+        type_, about = get_args(hints[field.name])
+        rows.append(Setting(field.name, type_, field.default, about))
+    return tuple(rows)
+
+
+SETTINGS: tuple[Setting, ...] = _table()
+
+
+class SettingsError(Exception):
+    """All problems at once, a sentence each."""
+
+    def __init__(self, problems: list[str]) -> None:
+        super().__init__("\n".join(problems))
+        self.problems = problems
+
+
+def resolve(
+    flags: Mapping[str, str], environment: Mapping[str, str], file: Mapping[str, Any], path: str
+) -> Settings:
+    """Flags before environment before file before default."""
+    problems: list[str] = []
+    values: dict[str, Any] = {}
+    known = {row.key for row in SETTINGS}
+    for key in file:
+        if key not in known:
+            problems.append(f"{path}: there is no setting {key!r}{_nearest(key, known)}")
+    for row in SETTINGS:
+        for given, where in (
+            (flags.get(row.name), row.flag),
+            (environment.get(row.variable), f"${row.variable}"),
+            (file.get(row.key), f"{path}: {row.key}"),
+        ):
+            if given is None:
+                continue
+            try:
+                values[row.name] = _parse(row, given)
+            except ValueError as error:
+                problems.append(f"{where}: {given!r} {error}")
+            break
+    problems += _together(values)
+    if problems:
+        raise SettingsError(problems)
+    return Settings(**values)
+
+
+def _together(values: Mapping[str, Any]) -> list[str]:
+    """What is wrong only in company."""
+    problems = []
+    if values.get("namespaces") and values.get("namespace_selector"):
+        problems.append(
+            "--namespace-selector needs to see all namespaces and --namespaces does not; use one"
+        )
+    quiet, limit = (values.get(name) for name in ("debounce", "debounce_limit"))
+    if quiet is not None and limit is not None and quiet > limit:
+        problems.append("--debounce is longer than --debounce-limit; lower one or raise the other")
+    return problems
+
+
+def _parse(row: Setting, given: Any) -> Any:
+    text = given if isinstance(given, str) else None
+    if row.choices:
+        if str(given) not in row.choices:
+            choices = ", ".join(choice for choice in row.choices if choice)
+            raise ValueError(f"is none of {choices}")
+        return str(given)
+    if row.type is bool:
+        return _boolean(given)
+    if row.type is timedelta:
+        duration = parse_duration(str(given))
+        if duration is None:
+            raise ValueError('is not a duration; write e.g. "500ms", "5s" or "1m30s"')
+        return duration
+    if row.type in {int, float}:
+        return _number(row, given)
+    if row.type == Texts:
+        items = text.split(",") if text is not None else given
+        if not isinstance(items, list):
+            raise ValueError("is not a list")
+        return tuple(str(item).strip() for item in items if str(item).strip())
+    if text is None:
+        raise ValueError("is not text; put it in quotes")
+    return text
+
+
+def _boolean(given: Any) -> bool:
+    match str(given).strip().lower():
+        case "true" | "1" | "yes" | "on":
+            return True
+        case "false" | "0" | "no" | "off":
+            return False
+    raise ValueError('is neither "true" nor "false"')
+
+
+def _number(row: Setting, given: Any) -> Any:
+    try:
+        number = row.type(str(given))
+    except ValueError:
+        raise ValueError("is not a number") from None
+    if not 0 < number < 1_000_000:
+        raise ValueError("is not a number above 0")
+    return number
+
+
+def _nearest(word: str, known: set[str]) -> str:
+    from difflib import get_close_matches
+
+    near = get_close_matches(word, known, 1)
+    return f"; did you mean {near[0]!r}?" if near else "; see `reroll run --help`"
+
+
+def default_strategy(settings: Settings) -> Strategy | None:
+    return Strategy(settings.strategy) if settings.strategy else None
