@@ -1,0 +1,174 @@
+"""The fixtures of all tests: the run's control plane, a namespace, tools, identities, audit log.
+
+A test that uses the control plane, directly or through another fixture, carries the marker
+`cluster`.
+"""
+
+import ipaddress
+import os
+import socket
+import sys
+import uuid
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.support import session
+from tests.support.tools import Audit, Grants, Identity, Runner, Tool
+
+from reroll.devcluster import binaries
+from reroll.devcluster.api import Api, path_to
+from reroll.devcluster.cluster import DevCluster
+
+pytest_plugins = ["tests.support.fixtures_fault"]
+
+RUN_FOLDER = pytest.StashKey[Path]()
+WORKER_KEY = "reroll_run_folder"
+ROLLOUTS = "rollouts-controller"
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    worker: dict[str, str] | None = getattr(config, "workerinput", None)
+    folder = Path(worker[WORKER_KEY]) if worker else session.new_run(session.base_folder())
+    config.stash[RUN_FOLDER] = folder
+    sys.addaudithook(_stay_on_this_machine)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    """Tell each worker of pytest-xdist where the run's control plane is."""
+    node.workerinput[WORKER_KEY] = str(node.config.stash[RUN_FOLDER])
+
+
+def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
+    session.config.stash[FAILED] = exitstatus != 0
+
+
+FAILED = pytest.StashKey[bool]()
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    if not hasattr(config, "workerinput") and RUN_FOLDER in config.stash:
+        session.finish(config.stash[RUN_FOLDER], keep_logs=config.stash.get(FAILED, True))
+
+
+def pytest_terminal_summary(
+    terminalreporter: pytest.TerminalReporter, exitstatus: int, config: pytest.Config
+) -> None:
+    if exitstatus and (logs := config.stash[RUN_FOLDER] / "logs").is_dir():
+        terminalreporter.line(f"logs of the control plane, until the next run: {logs}")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if "control_plane" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.cluster)
+
+
+def _stay_on_this_machine(event: str, args: tuple[Any, ...]) -> None:
+    """Refuse connections to other machines, whatever library makes them."""
+    if event in {"socket.connect", "socket.sendto"}:
+        address = args[1]
+        if isinstance(address, tuple) and not _is_loopback(address[0]):
+            raise PermissionError(f"a test wanted to reach {address}; tests stay on this machine")
+    if event == "socket.getaddrinfo" and not _is_address(args[0]):
+        raise socket.gaierror(socket.EAI_NONAME, f"tests do not look up names: {args[0]}")
+
+
+def _is_loopback(host: str) -> bool:
+    return host == "localhost" or ipaddress.ip_address(host.partition("%")[0]).is_loopback
+
+
+def _is_address(host: str | bytes | None) -> bool:
+    name = host.decode() if isinstance(host, bytes) else host
+    if name in {None, "", "localhost", "localhost.localdomain"}:
+        return True
+    try:
+        ipaddress.ip_address(str(name).partition("%")[0])
+    except ValueError:
+        return False
+    return True
+
+
+@pytest.fixture(scope="session")
+def control_plane() -> dict[str, Path]:
+    """The programs a cluster consists of; a missing one is a failure that says what to do."""
+    return session.programs(binaries.CORE, os.environ)
+
+
+@pytest.fixture(scope="session")
+def cluster(pytestconfig: pytest.Config, control_plane: dict[str, Path]) -> DevCluster:
+    """The control plane of this run, shared by all its processes."""
+    return session.shared_cluster(pytestconfig.stash[RUN_FOLDER], control_plane)
+
+
+@pytest.fixture(scope="session")
+def rollouts(cluster: DevCluster) -> DevCluster:
+    """The control plane with the Argo Rollouts controller on it."""
+    program = session.programs([ROLLOUTS], os.environ)[ROLLOUTS]
+    definitions = binaries.asset("rollouts-crds.yaml", env=os.environ, progress=session.quiet())
+    cluster.add_rollouts(program, definitions)
+    return cluster
+
+
+@pytest.fixture(scope="session")
+def api(cluster: DevCluster) -> Iterator[Api]:
+    """A client with all rights."""
+    with cluster.api() as client:
+        yield client
+
+
+@pytest.fixture
+def namespace(api: Api) -> Iterator[str]:
+    """A namespace of this test's own, in which pods can be made at once."""
+    name = f"t-{uuid.uuid4().hex[:8]}"
+    api.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
+    api.wait_for(path_to("ServiceAccount", "default", name), bool)
+    yield name
+    api.delete(path_to("Namespace", name), missing_ok=True)
+
+
+@pytest.fixture(scope="session")
+def tools_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A home for kubectl and helm: they share what they discover and see nothing of the user's."""
+    return tmp_path_factory.mktemp("home")
+
+
+@pytest.fixture
+def kubectl(cluster: DevCluster, control_plane: dict[str, Path], tools_home: Path) -> Tool:
+    """`kubectl("get", "pods", identity="alice")`, its output; fails the test if kubectl fails."""
+    return Runner(control_plane["kubectl"], tools_home, lambda: cluster)
+
+
+def _tool(name: str) -> Callable[..., Tool]:
+    @pytest.fixture(name=name)
+    def tool(
+        request: pytest.FixtureRequest, control_plane: dict[str, Path], tools_home: Path
+    ) -> Tool:
+        """Without a cluster if `identity` is None."""
+        program = session.programs([name], os.environ)[name]
+        return Runner(program, tools_home, lambda: request.getfixturevalue("cluster"))
+
+    return tool
+
+
+helm = _tool("helm")
+kustomize = _tool("kustomize")
+
+
+@pytest.fixture
+def kubeconfig_for(
+    cluster: DevCluster, api: Api, namespace: str, tmp_path: Path
+) -> Iterator[Callable[[Sequence[dict[str, Any]], str | None], Path]]:
+    """`kubeconfig_for(rules, namespace=None)`: an identity with exactly these rights."""
+    grants = Grants(cluster, api, namespace, tmp_path)
+    yield grants
+    grants.revoke()
+
+
+@pytest.fixture
+def audit(cluster: DevCluster, api: Api) -> Callable[[Identity], list[dict[str, Any]]]:
+    """`audit(user)`: the calls of that user since the test began, one record each."""
+    return Audit(cluster.audit_log, api, cluster.audit_log.stat().st_size)

@@ -1,0 +1,77 @@
+"""One control plane for a whole test run, however many processes run it.
+
+Its folder is named after the run's main process. Whoever needs it first starts it, under the
+folder's lock; the main process ends it. A run that was killed leaves its cluster behind, and the
+next run that starts one finds and ends it, because the main process in the folder's name is gone.
+"""
+
+import io
+import os
+import re
+import shutil
+import tempfile
+import uuid
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import pytest
+
+from reroll.devcluster import binaries, processes
+from reroll.devcluster.cluster import DevCluster
+from reroll.devcluster.locks import held
+from reroll.devcluster.progress import PlainProgress
+
+RUN_NAME = re.compile(r"run-(\d+)-(\d+)-\w+")
+
+
+def base_folder() -> Path:
+    return Path(tempfile.gettempdir()) / f"reroll-tests-{os.getuid()}"
+
+
+def new_run(base: Path) -> Path:
+    """The folder of a run whose main process is this one; it is not made yet."""
+    pid = os.getpid()
+    return base / f"run-{pid}-{processes.start_time(pid)}-{uuid.uuid4().hex[:8]}"
+
+
+def programs(names: Sequence[str], env: Mapping[str, str]) -> dict[str, Path]:
+    """Where they are; a test builds nothing, for that takes minutes and a network."""
+    found = binaries.find(names, env=env)
+    if missing := [name for name, path in found.items() if path is None]:
+        pytest.fail(
+            f"the control plane is not built: {', '.join(missing)} missing; run"
+            " `make control-plane` (minutes, once), or set KUBEBUILDER_ASSETS to where they are",
+            pytrace=False,
+        )
+    return {name: path for name, path in found.items() if path}
+
+
+def quiet() -> PlainProgress:
+    return PlainProgress(io.StringIO())
+
+
+def shared_cluster(folder: Path, programs: Mapping[str, Path]) -> DevCluster:
+    """The cluster of this run, started if nobody did so before."""
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    with held(folder.parent / "sweeping", purpose="ending leftovers", progress=quiet()):
+        sweep(folder.parent)
+    cluster = DevCluster(folder, progress=quiet())
+    cluster.up(programs)
+    return cluster
+
+
+def sweep(base: Path) -> None:
+    """End the clusters of runs whose main process is gone."""
+    for folder in base.iterdir():
+        name = RUN_NAME.fullmatch(folder.name)
+        if name and processes.start_time(int(name[1])) != int(name[2]):
+            DevCluster(folder, progress=quiet()).down()
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def finish(folder: Path, *, keep_logs: bool) -> None:
+    """End the run's cluster, if one was started; logs of a failed run stay until the next run."""
+    if folder.is_dir():
+        DevCluster(folder, progress=quiet()).down()
+        if not keep_logs:
+            shutil.rmtree(folder, ignore_errors=True)
