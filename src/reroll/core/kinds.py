@@ -61,6 +61,8 @@ class Kind(msgspec.Struct, frozen=True):
     """Its annotations are copied to its revisions and come back with an undo."""
     still: Path = ()
     """A boolean that says: do not start anything now (`paused`, `suspend`)."""
+    replaces_pods: bool = True
+    """A changed template replaces its pods, rather than being for those of the next run."""
     update_strategy: Path = ()
     """Where `OnDelete` says that a changed template replaces no pod."""
     replicas: Path = ()
@@ -94,6 +96,7 @@ KINDS: tuple[Kind, ...] = (
     Kind(
         "CronJob", "batch", "v1", "cronjobs", ("spec", "jobTemplate", "spec", "template"),
         (Strategy.NEXT_RUN, Strategy.TRIGGER, Strategy.NOTIFY), still=("spec", "suspend"),
+        replaces_pods=False,
     ),
     Kind(
         "Job", "batch", "v1", "jobs", _TEMPLATE,

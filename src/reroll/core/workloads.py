@@ -59,6 +59,7 @@ class Workload(msgspec.Struct, frozen=True, gc=False):
     record_text: str | None
     uses: tuple[Use, ...]
     template_hash: bytes
+    """Of the template that took effect last."""
     template: Moment
     """When its template last changed in a way that replaced its pods."""
     has_annotations: bool = True
@@ -77,7 +78,7 @@ class Workload(msgspec.Struct, frozen=True, gc=False):
     """The Deployment whose template it runs."""
     ended: bool = False
     seen: int = 0
-    """The version at which it was first seen."""
+    """The version at which it was first seen without a record."""
     highest: int = 0
     """The highest sequence number that any of its records ever had, as far as was seen."""
     problems: tuple[Problem, ...] = ()
@@ -102,7 +103,7 @@ class _WorkloadRef(msgspec.Struct, gc=False):
 
 
 T = TypeVar("T")
-_branches = msgspec.json.Decoder(dict[str, msgspec.Raw])
+_BRANCHES = dict[str, msgspec.Raw]
 _WORKLOADS = frozenset(kind.name for kind in KINDS)
 
 
@@ -112,8 +113,13 @@ def belongs_to_workload(metadata: Metadata) -> bool:
     return any(owner.controller and owner.kind in _WORKLOADS for owner in owners)
 
 
-def workload(kind: Kind, manifest: Manifest, before: Workload | None) -> Workload:
-    """The workload in `manifest`; `before` is how it was last seen, for what only history tells."""
+def workload(
+    kind: Kind, manifest: Manifest, before: Workload | None, *, watched: bool = True
+) -> Workload:
+    """The workload in `manifest`; `before` is how it was last seen, for what only history tells.
+
+    `watched`: it is the very next version after `before`, not one out of a list or a fetch.
+    """
     metadata = manifest.metadata
     annotations = of_our_domain(metadata.annotations or {})
     record_text = annotations.get(STATE)
@@ -122,6 +128,8 @@ def workload(kind: Kind, manifest: Manifest, before: Workload | None) -> Workloa
         before = None
     number = record.n if isinstance(record, Record) else 0
     ended = metadata.deletion_timestamp is not None or _has_ended(manifest)
+    unrecorded = before is not None and not isinstance(before.record, Record)
+    seen = before.seen if before and unrecorded else metadata.version
     if before is not None and before.generation == metadata.generation > 0:
         # Only metadata or status changed: what the spec says is known.
         return msgspec.structs.replace(
@@ -132,9 +140,13 @@ def workload(kind: Kind, manifest: Manifest, before: Workload | None) -> Workloa
             record=record,
             record_text=record_text,
             ended=ended,
+            seen=seen,
             highest=max(before.highest, number),
         )
     spec = _spec(kind, manifest)
+    if before is not None and spec.still:
+        # No template takes effect during a pause: the one before it is still that of the pods.
+        spec = msgspec.structs.replace(spec, template_hash=before.template_hash)
     return Workload(
         key=Key(kind.name, metadata.namespace, metadata.name),
         uid=metadata.uid,
@@ -145,9 +157,9 @@ def workload(kind: Kind, manifest: Manifest, before: Workload | None) -> Workloa
         record=record,
         record_text=record_text,
         ended=ended,
-        seen=before.seen if before else metadata.version,
+        seen=seen,
         highest=max(before.highest if before else 0, number),
-        template=_template_moment(spec, metadata.version, before),
+        template=_template_moment(spec, metadata.version, before, watched=watched),
         **msgspec.structs.asdict(spec),
     )
 
@@ -191,7 +203,7 @@ def _spec(kind: Kind, manifest: Manifest) -> _Spec:
         env=None if first.env is None else tuple(var.name for var in first.env),
         env_stamp=next((v.value for v in given(first.env) if v.name == STAMP_ENV), ""),
         still=still,
-        replaces_pods=update != "OnDelete",
+        replaces_pods=kind.replaces_pods and update != "OnDelete",
         selector=tuple(sorted((selector.match_labels or {}).items())),
         borrows=borrows.name
         if kind.borrows_template and borrows and borrows.kind == "Deployment"
@@ -200,16 +212,15 @@ def _spec(kind: Kind, manifest: Manifest) -> _Spec:
     )
 
 
-def _template_moment(spec: _Spec, version: int, before: Workload | None) -> Moment:
-    """When the pods' template last took effect.
-
-    While a workload is paused nothing takes effect: the first version after the pause counts.
-    """
+def _template_moment(
+    spec: _Spec, version: int, before: Workload | None, *, watched: bool
+) -> Moment:
+    """When the pods' template last took effect."""
     if before is None:
         return Moment(by=version)
-    if spec.still or spec.template_hash == before.template_hash:
+    if spec.template_hash == before.template_hash:
         return before.template
-    return Moment(after=version - 1, by=version)
+    return Moment(after=version - 1 if watched else before.version, by=version)
 
 
 def pick(manifest: Manifest, path: Path) -> msgspec.Raw | None:
@@ -218,9 +229,8 @@ def pick(manifest: Manifest, path: Path) -> msgspec.Raw | None:
         return None
     here: msgspec.Raw | None = {"spec": manifest.spec, "status": manifest.status}[path[0]]
     for step in path[1:]:
-        if not here or bytes(here)[:1] != b"{":
-            return None
-        here = _branches.decode(here).get(step)
+        branches = _value(here, _BRANCHES)
+        here = branches.get(step) if branches else None
     return here or None
 
 
@@ -243,7 +253,7 @@ def _value(raw: msgspec.Raw | None, type_: type[T]) -> T | None:
         return None
     try:
         return msgspec.json.decode(raw, type=type_)
-    except msgspec.ValidationError:
+    except (msgspec.DecodeError, RecursionError):
         return None
 
 
@@ -254,7 +264,7 @@ def _decode(
         return PodTemplate(), ()
     try:
         return msgspec.json.decode(raw, type=PodTemplate), ()
-    except msgspec.ValidationError as error:
+    except (msgspec.DecodeError, RecursionError) as error:
         where = Key(kind.name, manifest.metadata.namespace, manifest.metadata.name)
         path = ".".join(kind.template)
         return PodTemplate(), (Problem(f"{path} of {where} is not a pod template: {error}"),)

@@ -1,0 +1,151 @@
+"""What only the order of a workload's versions tells: when its pods changed, and its records."""
+
+import copy
+from typing import Any
+
+import pytest
+from tests.core.build import DEPLOYMENT, KIND, NOW, Document, decoded, document, template, workload
+
+from reroll.core.kinds import KINDS, Kind
+from reroll.core.objects import Moment
+from reroll.core.policy import STATE
+from reroll.core.records import Record, Unreadable, write
+from reroll.core.workloads import workload as read_workload
+
+each_kind = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
+RECORD = write(Record(n=4, at=NOW, why="Adopted", s={}))
+
+
+def next_version(before: Document, version: int, **spec: Any) -> Document:
+    """The document after somebody changed its spec."""
+    after = copy.deepcopy(before)
+    after["metadata"]["resourceVersion"] = str(version)
+    after["metadata"]["generation"] += 1
+    after["spec"] |= spec
+    return after
+
+
+def set_at(document: Document, path: tuple[str, ...], value: Any) -> Document:
+    here = document
+    for step in path[:-1]:
+        here = here.setdefault(step, {})
+    here[path[-1]] = value
+    return document
+
+
+# When the pods' template took effect
+
+
+def test_a_template_found_in_a_list_is_as_old_as_that_version_at_least() -> None:
+    assert workload(DEPLOYMENT, document(DEPLOYMENT)).template == Moment(after=0, by=100)
+
+
+@each_kind
+def test_a_watched_change_of_the_template_is_known_to_the_version(kind: Kind) -> None:
+    first = document(kind)
+    after = set_at(next_version(first, 130), kind.template, template(image="web:2"))
+
+    assert workload(kind, after, workload(kind, first)).template == Moment(after=129, by=130)
+
+
+@each_kind
+def test_a_change_that_was_only_found_lies_somewhere_since_the_last_look(kind: Kind) -> None:
+    first = document(kind)
+    after = set_at(next_version(first, 130), kind.template, template(image="web:2"))
+
+    found = read_workload(kind, decoded(after), workload(kind, first), watched=False)
+
+    assert found.template == Moment(after=100, by=130)
+
+
+@each_kind
+def test_a_change_beside_the_template_is_none_of_it(kind: Kind) -> None:
+    first = document(kind)
+    after = next_version(first, 130, replicas=3)
+
+    assert workload(kind, after, workload(kind, first)).template == Moment(by=100)
+
+
+@pytest.mark.parametrize("kind", [k for k in KINDS if k.still], ids=lambda kind: kind.name)
+def test_a_template_changed_during_a_pause_takes_effect_at_its_end(kind: Kind) -> None:
+    first = document(kind)
+    paused = set_at(next_version(first, 110), kind.still, True)
+    changed = set_at(next_version(paused, 120), kind.template, template(image="web:2"))
+    resumed = set_at(next_version(changed, 130), kind.still, False)
+    seen = workload(kind, first)
+    moments = []
+    for step in (paused, changed, resumed):
+        seen = workload(kind, step, seen)
+        moments.append((seen.still, seen.template))
+
+    assert moments == [
+        (True, Moment(by=100)),
+        (True, Moment(by=100)),
+        (False, Moment(after=129, by=130)),
+    ]
+
+
+@pytest.mark.parametrize("kind", [k for k in KINDS if k.still], ids=lambda kind: kind.name)
+def test_a_template_changed_and_changed_back_during_a_pause_never_took_effect(kind: Kind) -> None:
+    first = document(kind)
+    paused = set_at(next_version(first, 110), kind.still, True)
+    changed = set_at(next_version(paused, 120), kind.template, template(image="web:2"))
+    back = set_at(next_version(changed, 125), kind.template, template())
+    seen = workload(kind, first)
+    for step in (paused, changed, back, set_at(next_version(back, 130), kind.still, False)):
+        seen = workload(kind, step, seen)
+
+    assert seen.template == Moment(by=100)
+
+
+@pytest.mark.parametrize(
+    ("kind", "update", "replaces"),
+    [
+        ("Deployment", None, True),
+        ("StatefulSet", "RollingUpdate", True),
+        ("StatefulSet", "OnDelete", False),
+        ("DaemonSet", "RollingUpdate", True),
+        ("DaemonSet", "OnDelete", False),
+        ("Rollout", None, True),
+        ("CronJob", None, False),
+    ],
+)
+def test_whether_a_changed_template_replaces_pods(
+    kind: str, update: str | None, replaces: bool
+) -> None:
+    seen = document(KIND[kind])
+    if update:
+        seen["spec"]["updateStrategy"] = {"type": update}
+
+    assert workload(KIND[kind], seen).replaces_pods is replaces
+
+
+# Records over time
+
+
+def test_the_highest_number_stays_known_when_an_older_record_comes_back() -> None:
+    first = document(DEPLOYMENT, annotations={STATE: RECORD})
+    undone = next_version(first, 120)
+    undone["metadata"]["annotations"] = {STATE: RECORD.replace('"n":4', '"n":2')}
+
+    found = workload(DEPLOYMENT, undone, workload(DEPLOYMENT, first))
+
+    assert isinstance(found.record, Record)
+    assert (found.record.n, found.highest) == (2, 4)
+
+
+@pytest.mark.parametrize("generation", [1, 2], ids=["metadata only", "with the spec"])
+@pytest.mark.parametrize("left", [None, "garbage"], ids=["removed", "spoilt"])
+def test_a_workload_that_lost_its_record_counts_as_first_seen_then(
+    left: str | None, generation: int
+) -> None:
+    seen = workload(DEPLOYMENT, document(DEPLOYMENT, annotations={STATE: RECORD}))
+    annotations = {} if left is None else {STATE: left}
+    for version in (140, 150):
+        later = document(
+            DEPLOYMENT, version=version, generation=generation, annotations=annotations
+        )
+        seen = workload(DEPLOYMENT, later, seen)
+
+    assert isinstance(seen.record, Unreadable | None)
+    assert (seen.seen, seen.highest) == (140, 4)
