@@ -23,7 +23,7 @@ help: ## List the targets
 
 .PHONY: demo
 demo: setup ## Show the main job on a real control plane (ARGS=--keep leaves it running)
-	@reroll dev demo $(ARGS)
+	@reroll demo $(ARGS)
 
 .PHONY: test
 test: lint types control-plane ## Lint, types, import contracts, and all tests

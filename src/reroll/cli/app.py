@@ -6,6 +6,7 @@ module of the command that was asked for is imported, so that `reroll run` stays
 
 import argparse
 import importlib
+import os
 import sys
 from collections.abc import Sequence
 from types import ModuleType
@@ -15,6 +16,8 @@ from reroll.cli.errors import CommandError, Exit
 
 COMMANDS: tuple[tuple[str, str, str], ...] = (
     # name, module, what `reroll --help` says of it
+    ("run", "reroll.cli.run", "the controller: roll workloads when their configuration changes"),
+    ("demo", "reroll.cli.demo", "the main job, live, on a control plane of its own"),
     ("dev", "reroll.cli.dev", "a real control plane on this machine, to try and to test"),
     ("completion", "reroll.cli.completion", "print the completion script for your shell"),
 )
@@ -42,6 +45,10 @@ def parser_for(argv: Sequence[str], *, completing: bool = False) -> argparse.Arg
 
 
 def run(argv: Sequence[str]) -> int:
+    if "_ARGCOMPLETE" in os.environ:
+        import argcomplete
+
+        argcomplete.autocomplete(parser_for(argv, completing=True))
     parser = parser_for(argv)
     args = parser.parse_args(argv)
     command: ModuleType | None = getattr(args, "implementation", None)

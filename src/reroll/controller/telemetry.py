@@ -81,5 +81,5 @@ class Telemetry:
             strategy=report.strategy,
             because=report.message,
             stamp=report.stamp,
-            seconds=None if report.seconds is None else round(report.seconds, 3),
+            seconds="" if report.seconds is None else round(report.seconds, 3),
         )

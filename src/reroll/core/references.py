@@ -1,8 +1,9 @@
 """A pod template to the references it makes: every field of a pod that can name a source.
 
 One walk over containers, init containers (sidecars are init containers that restart) and volumes.
-Ephemeral containers do not count: they are no part of a template. Image pull secrets do not count
-either: they change nothing in a pod that runs. A volume that no container mounts does not count.
+Ephemeral containers do not count: they are no part of a template. Image pull secrets and the
+credentials of storage volumes do not count either: they change nothing in a pod that runs. A volume
+that no container mounts does not count.
 """
 
 from collections.abc import Iterable, Iterator
@@ -25,6 +26,8 @@ class Use(msgspec.Struct, frozen=True, gc=False):
     keys: frozenset[str] | None = None
     optional: bool = False
     live: bool = False
+    needs: frozenset[str] = frozenset()
+    """The keys without which it cannot start, unless it is optional."""
 
 
 def uses(spec: PodSpec) -> Iterator[Use]:
@@ -65,8 +68,7 @@ def _reference(source: Key, together: list[Use], *, mounts_are_live: bool) -> Re
         source=source,
         keys=_union(use.keys for use in matters),
         required=any(not use.optional for use in together),
-        required_keys=_union(use.keys or frozenset() for use in together if not use.optional)
-        or frozenset(),
+        required_keys=frozenset().union(*(use.needs for use in together if not use.optional)),
     )
 
 
@@ -92,7 +94,8 @@ def _env_uses(container: Container) -> Iterator[Use]:
             if selector is not None and selector.name:
                 keys = frozenset((selector.key,))
                 how = f"env {env.name} {where}"
-                yield Use(kind, selector.name, how, keys, optional=bool(selector.optional))
+                optional = bool(selector.optional)
+                yield Use(kind, selector.name, how, keys, optional=optional, needs=keys)
     for env_from in given(container.env_from):
         for kind, ref in (("ConfigMap", env_from.config_map_ref), ("Secret", env_from.secret_ref)):
             if ref is not None and ref.name:
@@ -101,12 +104,13 @@ def _env_uses(container: Container) -> Iterator[Use]:
 
 def _volume_uses(volume: Volume, mounts: list[tuple[Container, VolumeMount]]) -> Iterator[Use]:
     for kind, name, items, optional in _volume_sources(volume):
+        needs = frozenset(item.key for item in items or ())
         for container, mount in mounts:
-            sub_path = mount.sub_path or mount.sub_path_expr
-            part = " (subPath)" if sub_path else ""
+            live = not (mount.sub_path or mount.sub_path_expr)
+            part = "" if live else " (subPath)"
             how = f"volume {volume.name}{part} of container {container.name}"
             keys = _keys(items, mount)
-            yield Use(kind, name, how, keys, optional=optional, live=not sub_path)
+            yield Use(kind, name, how, keys, optional=optional, live=live, needs=needs)
 
 
 def _volume_sources(volume: Volume) -> Iterator[tuple[str, str, list[KeyToPath] | None, bool]]:
@@ -135,11 +139,14 @@ def _volume_sources(volume: Volume) -> Iterator[tuple[str, str, list[KeyToPath] 
 
 def _keys(items: list[KeyToPath] | None, mount: VolumeMount) -> frozenset[str] | None:
     """The keys that a mount shows: those of `items`, and of these only what its `subPath` names."""
-    if mount.sub_path:
+    wanted = _steps(mount.sub_path)
+    if wanted and not wanted[0].startswith(".."):
         if not items:
-            return frozenset((mount.sub_path.strip("/"),))
-        wanted = mount.sub_path.strip("/")
-        return frozenset(
-            i.key for i in items if i.path == wanted or i.path.startswith(f"{wanted}/")
-        )
+            return frozenset(("/".join(wanted),))
+        return frozenset(i.key for i in items if _steps(i.path)[: len(wanted)] == wanted)
     return frozenset(item.key for item in items) if items else None
+
+
+def _steps(path: str) -> list[str]:
+    """A path as the kubelet reads it: `./a//b/` is `a/b`, and `.` is all of it."""
+    return [step for step in path.split("/") if step not in {"", "."}]

@@ -10,11 +10,13 @@ from datetime import datetime
 import msgspec
 
 from reroll.clock import Clock
+from reroll.controller.logs import Log
 from reroll.controller.pace import Backoff
 from reroll.controller.queue import Queue
 from reroll.core.kinds import SOURCE_KINDS, Kind, SourceKind, Watched
 from reroll.core.objects import Key
 from reroll.core.plan import Absence, History
+from reroll.core.pods import given
 from reroll.core.policy import STATE
 from reroll.core.records import Record, read
 from reroll.core.workloads import Manifest, Metadata, Owner, Workload
@@ -27,6 +29,7 @@ from reroll.kube.client import Client
 from reroll.kube.errors import ApiError, Forbidden, NotFound
 
 CONTINUE_LIMIT = 500
+log = Log("reroll")
 _ROWS = {row.name: row for row in SOURCE_KINDS}
 _source = msgspec.json.Decoder(Source)
 
@@ -35,12 +38,12 @@ class _Page(msgspec.Struct, gc=False):
     class Meta(msgspec.Struct, gc=False, rename={"continue_": "continue"}):
         continue_: str = ""
 
-    items: list[Stub]
     metadata: Meta
+    items: list[Stub] | None = None
 
 
 class _Manifests(msgspec.Struct, gc=False):
-    items: list[Manifest]
+    items: list[Manifest] | None = None
 
 
 _page = msgspec.json.Decoder(_Page)
@@ -83,6 +86,9 @@ class Reader:
             except ApiError as error:
                 self._problem(key, str(error))
                 self._queue.add(key, self._backoff.failed(key, error.retry_after or 0.0))
+            except Exception:  # what cannot be read now is no reason to read nothing else
+                log.exception("bug", object=str(key))
+                self._queue.add(key, self._backoff.failed(key, at_least=5.0))
             finally:
                 self._queue.done(key)
 
@@ -128,7 +134,7 @@ class Reader:
                 kind, place.namespace, limit=CONTINUE_LIMIT, continue_=token, metadata_only=True
             )
             page = _page.decode(await self._client.send(request))
-            for item in page.items:
+            for item in given(page.items):
                 key = Key(place.kind, place.namespace, item.metadata.name)
                 if self._world.globbed(key):
                     self._world.source_version_seen(key, item.metadata.version, watched=False)
@@ -142,7 +148,7 @@ class Reader:
             raw = await self._client.send(wire.list_page(resource(kind), namespace, limit=0))
         except NotFound:
             return
-        for manifest in _manifests.decode(raw).items:
+        for manifest in given(_manifests.decode(raw).items):
             self._world.workload_seen(kind, manifest)
 
     async def workload(self, kind: Kind, key: Key) -> Manifest | None:
@@ -169,7 +175,9 @@ class Reader:
         )
         page = _page.decode(await self._client.send(request))
         owned = [
-            item.metadata for item in page.items if _owned(item.metadata.owner_references, seen.uid)
+            item.metadata
+            for item in given(page.items)
+            if _owned(item.metadata.owner_references, seen.uid)
         ]
         return History(newest=_newest(owned), highest=max(map(_number, owned), default=0))
 

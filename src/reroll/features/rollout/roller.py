@@ -131,6 +131,8 @@ class Roller:
         held = decided.revisit_at is not None or decided.reason in _HOLDS
         if decided.reason is Reason.UP_TO_DATE:
             self._world.settled(seen.workload.key)
+        elif decided.reason is Reason.DEBOUNCING:
+            self._world.waits(seen.workload.key)
         self._tell(seen, decided, Result.HELD if held else Result.NOTHING)
         if decided.revisit_at is None:
             return None

@@ -17,6 +17,7 @@ from reroll.controller.logs import Log
 from reroll.core.kinds import Kind, Strategy
 from reroll.core.objects import Key
 from reroll.core.plan import Plan
+from reroll.core.pods import given
 from reroll.core.policy import DOMAIN, STATE, Policy
 from reroll.core.records import write
 from reroll.core.workloads import Metadata, Owner, Workload, replicas
@@ -68,7 +69,7 @@ class Pod(msgspec.Struct, gc=False):
 
 
 class _Pods(msgspec.Struct, gc=False):
-    items: list[Pod]
+    items: list[Pod] | None = None
 
 
 class _Owned(msgspec.Struct, gc=False):
@@ -97,7 +98,7 @@ class Strategies:
         """The pods of a workload, through its ReplicaSets if it has them."""
         selector = ",".join(f"{key}={value}" for key, value in seen.selector)
         request = wire.list_page(wire.PODS, seen.key.namespace, limit=0, label_selector=selector)
-        pods = _pods.decode(await self._client.send(request)).items
+        pods = given(_pods.decode(await self._client.send(request)).items)
         owners = {seen.uid} | await self._owned_sets(seen, selector)
         return [
             pod
@@ -115,7 +116,7 @@ class Strategies:
         found = msgspec.json.decode(await self._client.send(request), type=_Metadatas).items
         return {
             one.metadata.uid
-            for one in found
+            for one in given(found)
             if _controller(one.metadata.owner_references) == seen.uid
         }
 
@@ -287,12 +288,12 @@ class Strategies:
             REVISIONS, namespace, limit=0, label_selector=KEPT_JOB, metadata_only=True
         )
         found = msgspec.json.decode(await self._client.send(request), type=_Metadatas).items
-        for one in found:
+        for one in given(found):
             await self.finish_kept(one.metadata.namespace, one.metadata.name)
 
 
 class _Metadatas(msgspec.Struct, gc=False):
-    items: list[_Owned]
+    items: list[_Owned] | None = None
 
 
 def _controller(owners: list[Owner] | None) -> str:

@@ -394,6 +394,12 @@ class World:
                 )
         return tuple(kept), tuple(problems)
 
+    def waits(self, key: Key) -> None:
+        """A change was noticed that nobody watched: its quiet time begins now."""
+        tracked = self.workloads.get(key)
+        if tracked is not None and tracked.waiting_since is None:
+            tracked.waiting_since = self._clock.now()
+
     def settled(self, key: Key) -> None:
         """The workload has caught up with its sources."""
         if tracked := self.workloads.get(key):

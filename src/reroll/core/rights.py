@@ -1,0 +1,48 @@
+"""The RBAC rules that the tables ask for: what a role for the controller has to say, and no more.
+
+`cluster` is what it needs wherever it looks; `own` is what it needs in its own namespace only.
+"""
+
+from collections.abc import Iterable
+from typing import Any
+
+from reroll.core.kinds import SOURCE_KINDS, Kind, Revisions, Strategy, Watched
+
+Rule = dict[str, Any]
+
+
+def cluster(kinds: Iterable[Kind], *, namespaces: bool = True) -> list[Rule]:
+    """Rules for a ClusterRole, or for a Role in each namespace (then without `namespaces`)."""
+    kinds = tuple(kinds)
+    rules = [_rule("", "namespaces", "list", "watch")] if namespaces else []
+    for row in SOURCE_KINDS:
+        get = () if row.watched is Watched.STATUSES else ("get",)
+        rules.append(_rule(row.group, row.plural_to_watch, *get, "list", "watch"))
+    rules += [_rule(kind.group, kind.plural, "get", "list", "watch", "patch") for kind in kinds]
+    for revisions in sorted({kind.revisions for kind in kinds} - {Revisions.NONE}):
+        rules.append(_rule("apps", revisions.value, "list"))
+    can = {strategy for kind in kinds for strategy in kind.strategies}
+    if can & {Strategy.EVICT, Strategy.RELOAD}:
+        rules.append(_rule("", "pods", "list"))
+    if Strategy.EVICT in can:
+        rules.append(_rule("", "pods/eviction", "create"))
+    if can & {Strategy.TRIGGER, Strategy.RECREATE}:
+        rules.append(_rule("batch", "jobs", "create"))
+    if Strategy.RECREATE in can:
+        rules.append(_rule("batch", "jobs", "delete"))
+        rules.append(_rule("apps", "controllerrevisions", "get", "create", "delete"))
+    return [*rules, _rule("", "events", "create")]
+
+
+def own(digest_key: str, lease: str) -> list[Rule]:
+    """Rules for a Role in the controller's own namespace."""
+    return [
+        _rule("", "secrets", "create"),
+        {**_rule("", "secrets", "get"), "resourceNames": [digest_key]},
+        _rule("coordination.k8s.io", "leases", "create"),
+        {**_rule("coordination.k8s.io", "leases", "get", "patch"), "resourceNames": [lease]},
+    ]
+
+
+def _rule(group: str, resource: str, *verbs: str) -> Rule:
+    return {"apiGroups": [group], "resources": [resource], "verbs": list(verbs)}
