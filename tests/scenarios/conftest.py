@@ -1,0 +1,47 @@
+"""Fixtures of the scenarios: the controller as a process, on a namespace of the control plane."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.scenarios.stage import Controller, Stage
+
+from reroll.core import rights
+from reroll.core.kinds import KINDS
+from reroll.devcluster.api import Api
+from reroll.settings import Settings
+
+
+@pytest.fixture
+def reroll_kubeconfig(kubeconfig_for: Callable[..., Path]) -> Path:
+    """An identity with the rights of the controller and no others."""
+    defaults = Settings()
+    rules = [*rights.cluster(KINDS), *rights.own(defaults.digest_key, defaults.lease)]
+    return kubeconfig_for(rules, None)
+
+
+@pytest.fixture
+def controller(
+    namespace: str, reroll_kubeconfig: Path, tmp_path: Path
+) -> Iterator[Callable[..., Controller]]:
+    """`controller("--auto-all")`: one that is started and leads; ended when the test ends."""
+    started: list[Controller] = []
+
+    def start(*flags: str, **more: Any) -> Controller:
+        log = tmp_path / f"reroll-{len(started)}.log"
+        kubeconfig = more.pop("kubeconfig", reroll_kubeconfig)
+        one = Controller(kubeconfig, namespace, log, flags)
+        started.append(one)
+        one.start(**more)
+        return one
+
+    yield start
+    for one in started:
+        one.end()
+
+
+@pytest.fixture
+def stage(api: Api, namespace: str) -> Stage:
+    """What scenarios do and look at, in the test's namespace."""
+    return Stage(api, namespace)
