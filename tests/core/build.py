@@ -38,7 +38,7 @@ def content(
     values: dict[str, str],
     changed: Moment | None = None,
     *,
-    hmac: dict[str, bytes] | None = None,
+    hmac: dict[str, bytes | None] | None = None,
     **more: Any,
 ) -> Content:
     """What is kept of a source with these values; `hmac` are the keys it is digested with."""

@@ -12,7 +12,7 @@ import msgspec
 from reroll.core.kinds import SOURCE_KINDS, source_kind
 from reroll.core.objects import Key, Problem
 
-_NAME = re.compile(r"[a-z0-9*?]([-a-z0-9.*?\[\]!]*[a-z0-9*?\]])?|\[.*")
+_NAME = re.compile(r"[a-z0-9*?]([-a-z0-9.*?]*[a-z0-9*?])?")
 _NAMESPACE = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 _DATA_KEY = re.compile(r"[-._a-zA-Z0-9]+")
 _GLOB = re.compile(r"[*?\[]")
@@ -82,4 +82,4 @@ def _parse(item: str) -> Pattern | str:
 
 def _is_name(name: str) -> bool:
     plain = _BRACKETS.sub("x", name)
-    return len(name) <= 253 and "[" not in plain and _NAME.fullmatch(plain) is not None
+    return len(name) <= 253 and _NAME.fullmatch(plain) is not None

@@ -100,8 +100,9 @@ def _mounts(text: str) -> bool:
 
 
 def _port(text: str) -> int:
-    if text.strip().isdecimal() and 0 < int(text) < 65536:
-        return int(text)
+    digits = text.strip()
+    if digits.isdecimal() and len(digits) <= 5 and 0 < int(digits) < 65536:
+        return int(digits)
     raise ValueError("is not a port number between 1 and 65535")
 
 
