@@ -1,5 +1,6 @@
 """Who may call a development cluster, with which credentials, and who called."""
 
+import json
 import os
 import ssl
 from collections.abc import Callable
@@ -68,9 +69,13 @@ def test_a_certificate_of_another_authority_is_no_identity(cluster: DevCluster) 
     assert refusal.value.status == 401
 
 
-def test_a_client_that_trusts_another_authority_refuses_the_server(cluster: DevCluster) -> None:
-    context = ssl.create_default_context(cadata=pki.new_authority().certificate.decode())
-    with Api(cluster.server, context) as api, pytest.raises(ssl.SSLCertVerificationError):
+def test_a_client_that_trusts_another_authority_refuses_the_server(
+    cluster: DevCluster, tmp_path: Path
+) -> None:
+    other = pki.new_authority().certificate
+    path = tmp_path / "kubeconfig"
+    path.write_text(json.dumps(access.kubeconfig(cluster.server, other, "admin", {})))
+    with Api.from_kubeconfig(path) as api, pytest.raises(ssl.SSLCertVerificationError):
         api.get("/readyz")
 
 

@@ -7,17 +7,19 @@ import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 from tests.support import session
 
 from reroll.devcluster import components, processes, start
-from reroll.devcluster.cluster import DevCluster, Phase, storage_sentence
+from reroll.devcluster.cluster import DevCluster, Phase
 from reroll.devcluster.errors import DevClusterError
 from reroll.devcluster.layout import Layout, default_folder
 from reroll.devcluster.processes import Process
 from reroll.devcluster.start import Options, Start
 from reroll.devcluster.state import State
+from reroll.devcluster.storage import StorageError
 
 HEALTHY = """
 import http.server, sys
@@ -160,7 +162,7 @@ def test_a_file_in_the_way_of_the_folder_is_named(tmp_path: Path) -> None:
 )
 def test_comes_with_advice(number: int, advice: str) -> None:
     error = OSError(number, os.strerror(number), "/there/cluster.json")
-    sentence = storage_sentence(error, Path("/there"))
+    sentence = str(StorageError(error, Path("/there")))
     assert sentence.startswith(f"cannot write /there/cluster.json ({os.strerror(number)}); ")
     assert advice in sentence
 
@@ -178,6 +180,18 @@ def test_down_ends_what_a_lost_state_file_named(new: DevCluster, sleeper: Proces
 
     assert not processes.is_alive(sleeper)
     assert new.status().phase is Phase.DOWN
+
+
+def test_down_ends_a_cluster_that_filled_the_disk(
+    new: DevCluster, sleeper: Process, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_room(*_: object, **__: object) -> NoReturn:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("reroll.devcluster.cluster.held", no_room)
+    new.down()
+
+    assert not processes.is_alive(sleeper)
 
 
 def test_down_leaves_the_process_alone_that_got_a_recycled_pid(
@@ -235,3 +249,15 @@ def test_a_question_to_a_cluster_that_is_down_says_how_to_start_it(new: DevClust
 )
 def test_the_folder_follows_the_environment(env: dict[str, str], folder: str) -> None:
     assert default_folder("one", env) == Path(folder)
+
+
+def test_an_addition_that_does_not_start_leaves_the_cluster_as_it_was(
+    new: DevCluster, sleeper: Process, tmp_path: Path
+) -> None:
+    state = replace(State.empty(), ready=True, processes=(sleeper,))
+    begun = Start(new.layout, fake(tmp_path, "echo no; exit 1"), state)
+    with pytest.raises(DevClusterError, match="addition ended with exit code 1"):
+        begun._serve("addition", lambda port: [str(tmp_path / "program")], lambda port: False)
+
+    assert begun.state == state
+    assert new.status().phase is Phase.UP

@@ -2,6 +2,8 @@
 
 import os
 import signal
+import socket
+import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -72,7 +74,17 @@ def test_a_recycled_pid_is_not_alive_and_not_ended(spawn: Spawn) -> None:
     assert processes.is_alive(process)
 
 
-def test_a_program_that_ended_is_dead_although_nobody_waited_for_it(spawn: Spawn) -> None:
+def test_a_zombie_is_dead_although_nobody_waited_for_it() -> None:
+    with subprocess.Popen(["/bin/sleep", "600"]) as child:
+        process = Process("toy", child.pid, processes.start_time(child.pid) or 0, None, "")
+        assert processes.is_alive(process)
+        child.kill()
+        os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
+
+        assert not processes.is_alive(process)
+
+
+def test_the_exit_code_and_the_last_words_of_a_program_are_known(spawn: Spawn) -> None:
     process = spawn("/bin/sh", "-c", "echo bye; exit 3")
     while processes.is_alive(process):
         pass
@@ -113,8 +125,6 @@ def test_nothing_of_the_users_environment_reaches_a_program(
 
 
 def test_a_free_port_can_be_bound_and_a_bound_one_is_not_free() -> None:
-    import socket
-
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", processes.free_port()))
         taken.listen()

@@ -7,6 +7,7 @@ import argparse
 import json
 import os
 import re
+import shlex
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -143,14 +144,28 @@ def _add_kubeconfig(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_build(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("names", nargs="*", metavar="NAME", choices=[*EVERYTHING, []])
+    _add_words(parser, "names", "NAME", EVERYTHING)
     parser.add_argument("--all", action="store_true", help="also what only some tests need")
 
 
 def _add_logs(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("processes", nargs="*", metavar="PROCESS", choices=[*LOGS, []])
+    _add_words(parser, "processes", "PROCESS", LOGS)
     parser.add_argument("-n", "--lines", type=_number(0, 1_000_000), default=20)
     parser.add_argument("-f", "--follow", action="store_true")
+
+
+def _add_words(
+    parser: argparse.ArgumentParser, name: str, metavar: str, known: Sequence[str]
+) -> None:
+    """Any number of known words. (`choices` would refuse none at all in Python 3.11.)"""
+
+    def word(text: str) -> str:
+        if text not in known:
+            raise argparse.ArgumentTypeError(f"there is no {text!r}; there is {', '.join(known)}")
+        return text
+
+    action = parser.add_argument(name, nargs="*", metavar=metavar, type=word, help=", ".join(known))
+    action.completer = lambda **_: known  # type: ignore[attr-defined] # read by argcomplete
 
 
 def _nothing_more(_parser: argparse.ArgumentParser) -> None:
@@ -197,7 +212,7 @@ def _cluster(args: argparse.Namespace, progress: Progress) -> DevCluster:
 def _place(args: argparse.Namespace) -> str:
     """The options that lead the next command to the same cluster."""
     if args.folder:
-        return f" --folder {args.folder}"
+        return f" --folder {shlex.quote(str(args.folder))}"
     return f" --name {args.name}" if args.name != "default" else ""
 
 

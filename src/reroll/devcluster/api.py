@@ -45,6 +45,9 @@ KINDS = {
     "ClusterRole": "rbac.authorization.k8s.io/v1",
     "ClusterRoleBinding": "rbac.authorization.k8s.io/v1",
     "CustomResourceDefinition": "apiextensions.k8s.io/v1",
+    "MutatingAdmissionPolicy": "admissionregistration.k8s.io/v1",
+    "MutatingAdmissionPolicyBinding": "admissionregistration.k8s.io/v1",
+    "MutatingWebhookConfiguration": "admissionregistration.k8s.io/v1",
 }
 
 
@@ -80,7 +83,7 @@ def path_of(manifest: Mapping[str, Any]) -> str:
 
 def _plural(kind: str) -> str:
     word = kind.lower()
-    if word.endswith("y"):
+    if word.endswith("y") and word[-2] not in "aeou":
         return f"{word[:-1]}ies"
     return f"{word}es" if word.endswith("s") else f"{word}s"
 
@@ -152,7 +155,8 @@ class Api:
             try:
                 seen = self.get(path)
             except ApiError as error:
-                if error.status != 404:
+                # Not there yet, or the server is busy: look again.
+                if error.status not in {404, 429} and error.status < 500:
                     raise
                 seen = {}
             if seen and condition(seen):

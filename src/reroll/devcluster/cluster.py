@@ -6,7 +6,6 @@ running. A cluster of which a process died is not mended: the rest is ended and 
 empty.
 """
 
-import errno
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -25,6 +24,7 @@ from reroll.devcluster.processes import Process
 from reroll.devcluster.progress import Progress
 from reroll.devcluster.start import Options, Start, calls, make_nodes
 from reroll.devcluster.state import State, UnreadableStateError
+from reroll.devcluster.storage import StorageError
 
 # The API server waits for open watches when asked to stop.
 GRACE = 4.0
@@ -98,10 +98,16 @@ class DevCluster:
         """End it; whether there was anything to end."""
         if not self.folder.is_dir():
             return False
-        with self._locked("ending the cluster"):
-            status = self.status()
+        phase = self.status().phase
+        try:
+            with self._locked("ending the cluster"):
+                self._end()
+        except StorageError as error:
+            if not error.is_full:
+                raise
+            # The lock could not be had on a full disk; ending needs no room, and makes some.
             self._end()
-            return status.phase is not Phase.DOWN
+        return phase is not Phase.DOWN
 
     def status(self) -> Status:
         try:
@@ -222,22 +228,10 @@ def _check_port(port: int | None) -> None:
 
 @contextmanager
 def _file_errors(folder: Path) -> Iterator[None]:
-    """What the file system refuses, as a sentence. (Errors of connections do not come this far.)"""
+    """What the file system refuses, as a sentence."""
     try:
         yield
+    except ConnectionError:
+        raise  # a closed terminal or pipe is no matter of files
     except OSError as error:
-        raise DevClusterError(storage_sentence(error, folder)) from error
-
-
-def storage_sentence(error: OSError, folder: Path) -> str:
-    where = error.filename or folder
-    match error.errno:
-        case errno.ENOSPC | errno.EDQUOT:
-            todo = "the disk is full: free some space, or name another place with --folder"
-        case errno.EACCES | errno.EPERM | errno.EROFS:
-            todo = "it may not be written to: name another place with --folder or XDG_STATE_HOME"
-        case errno.ENOTDIR | errno.EEXIST:
-            todo = "there is a file in the way: remove it, or name another place with --folder"
-        case _:
-            todo = "name another place with --folder"
-    return f"cannot write {where} ({error.strerror}); {todo}"
+        raise StorageError(error, folder) from error

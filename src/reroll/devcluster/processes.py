@@ -15,6 +15,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from reroll.devcluster.errors import DevClusterError
+
 MARK = "REROLL_DEV_FOLDER"
 PROC = Path("/proc")
 
@@ -127,7 +129,13 @@ def strays(folder: Path) -> list[Process]:
 
 
 def boot_id() -> str:
-    return (PROC / "sys/kernel/random/boot_id").read_text().strip()
+    try:
+        return (PROC / "sys/kernel/random/boot_id").read_text().strip()
+    except OSError as error:
+        raise DevClusterError(
+            f"a development cluster needs Linux and its /proc ({error}); use a Linux machine,"
+            " a virtual one, or a container"
+        ) from error
 
 
 def free_port() -> int:

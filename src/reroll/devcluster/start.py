@@ -47,9 +47,10 @@ class ComponentDiedError(DevClusterError):
             f"  the last words of its log {process.log} are:\n{words}"
         )
 
-    @property
-    def is_about_port(self) -> bool:
-        return any("address already in use" in line for line in self.lines)
+
+def _is_about_port(error: BaseException) -> bool:
+    lines = error.lines if isinstance(error, ComponentDiedError) else ()
+    return any("address already in use" in line for line in lines)
 
 
 def _advice(process: Process, lines: Sequence[str]) -> str:
@@ -147,19 +148,19 @@ class Start:
         port: int | None = None,
     ) -> Process:
         """Start what listens on a port, and wait until it does."""
-        for attempt in range(PORT_TRIES):
+        for attempt in range(1, PORT_TRIES + 1):
             chosen = port or processes.free_port()
             process = self._spawn(name, command(chosen), chosen)
             ready = partial(is_ready, chosen)
             try:
                 readiness.until(ready, what=f"the start of {name}", check=self.check)
-            except ComponentDiedError as death:
-                if port or not death.is_about_port or attempt + 1 == PORT_TRIES:
+            except BaseException as error:
+                self._withdraw(process)
+                if port or attempt == PORT_TRIES or not _is_about_port(error):
                     raise
-                self._forget(process)
             else:
                 return process
-        raise AssertionError("unreachable")
+        raise AssertionError("the last try returns or raises")
 
     def _spawn(self, name: str, command: Sequence[str], port: int | None = None) -> Process:
         try:
@@ -172,7 +173,8 @@ class Start:
         self._save(replace(self.state, processes=(*self.state.processes, process)))
         return process
 
-    def _forget(self, process: Process) -> None:
+    def _withdraw(self, process: Process) -> None:
+        processes.end([process], grace=1)
         rest = tuple(each for each in self.state.processes if each != process)
         self._save(replace(self.state, processes=rest))
 
