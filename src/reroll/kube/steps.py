@@ -54,6 +54,8 @@ class Pace:
     """Between looks for an API that is not there."""
     forbidden: float = 30.0
     """Between tries of what is not allowed."""
+    longest_stream: float = 590.0
+    """After half of this to all of it, the server is asked to end the stream."""
 
     def after(self, failures: int) -> float:
         """The pause after so many failures in a row; none after none."""

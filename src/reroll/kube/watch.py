@@ -30,7 +30,6 @@ from reroll.kube.steps import Health, Pace, Phase
 
 READ_TIMEOUT = 100.0
 """Bookmarks come about every minute; a stream that is silent for longer is dead."""
-LONGEST_STREAM = 590.0
 SHORTEST_PROGRESS = 1.0
 USUAL_PACE = Pace()
 
@@ -164,7 +163,7 @@ class Watch(Generic[T]):
             resource_version=self._now.version,
             send_initial_events=self._now.phase is Phase.STREAM,
             label_selector=self._label_selector,
-            timeout_seconds=int(self._clock.jitter(LONGEST_STREAM)),
+            timeout_seconds=int(self._clock.jitter(self._pace.longest_stream)),
             metadata_only=self._metadata_only,
         )
         self._version = ""

@@ -1,0 +1,40 @@
+"""What the tests of this layer share: a client of the control plane, and ConfigMaps."""
+
+from collections.abc import AsyncIterator
+
+import pytest
+from tests.kube.follow import CONFIGMAPS, connect
+
+from reroll.kube import wire
+from reroll.kube.client import Client
+
+
+@pytest.fixture
+async def client(cluster) -> AsyncIterator[Client]:
+    """As the cluster's administrator."""
+    async with connect(cluster.kubeconfig("admin")) as made:
+        yield made
+
+
+@pytest.fixture
+def put(client, namespace):
+    """Make a ConfigMap in the test's namespace, or change it."""
+
+    async def write(name: str, value: str = "1", **labels: str) -> None:
+        body = {
+            "apiVersion": "v1",
+            "kind": "ConfigMap",
+            "metadata": {"name": name, "labels": labels},
+            "data": {"key": value},
+        }
+        await client.send(wire.apply(CONFIGMAPS, namespace, name, body, force=True))
+
+    return write
+
+
+@pytest.fixture
+def remove(client, namespace):
+    async def gone(name: str) -> None:
+        await client.send(wire.delete(CONFIGMAPS, namespace, name))
+
+    return gone

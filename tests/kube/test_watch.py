@@ -1,0 +1,341 @@
+"""List and watch on the real API server: when all is well, not there, or not allowed."""
+
+import asyncio
+import uuid
+from dataclasses import replace
+
+import msgspec
+import pytest
+from tests.kube.follow import CONFIGMAPS, QUICK, SECRETS, Follower, connect, eventually, following
+from tests.kube.models import ConfigMap, Meta, Partial
+
+from reroll.clock import SystemClock
+from reroll.kube import wire
+from reroll.kube.errors import Malformed
+from reroll.kube.watch import Absent, Apply, Init, InitDone, Watch
+
+CRDS = wire.Resource(
+    "apiextensions.k8s.io", "v1", "customresourcedefinitions", "CustomResourceDefinition", False
+)
+ROLES = wire.Resource("rbac.authorization.k8s.io", "v1", "roles", "Role")
+BINDINGS = wire.Resource("rbac.authorization.k8s.io", "v1", "rolebindings", "RoleBinding")
+
+both_ways = pytest.mark.parametrize(
+    "streaming", [True, False], ids=["by streaming list", "by pages"]
+)
+
+
+@both_ways
+async def test_what_is_there_is_listed_and_what_happens_is_told(
+    client, namespace, put, remove, streaming
+):
+    await put("a")
+    await put("b")
+
+    async with following(client, namespace, streaming=streaming) as (seen, watch):
+        await asyncio.wait_for(watch.synced.wait(), 30)
+        assert seen.values == {"a": "1", "b": "1"}
+        assert watch.state == "watching"
+        await put("a", "2")
+        await put("c")
+        await remove("b")
+        await seen.until(lambda: seen.values == {"a": "2", "c": "1"})
+
+    assert isinstance(seen.events[0], Init)
+    assert seen.lists == 1
+
+
+@both_ways
+async def test_an_empty_list_is_complete_too(client, namespace, streaming):
+    async with following(client, namespace, streaming=streaming, label_selector="x=y") as (
+        seen,
+        watch,
+    ):
+        await asyncio.wait_for(watch.synced.wait(), 30)
+
+    assert [type(event) for event in seen.events] == [Init, InitDone]
+
+
+async def test_more_than_fits_a_page(client, namespace, put):
+    for number in range(5):
+        await put(f"c{number}")
+
+    calls = []
+    client._on_call = calls.append
+    async with following(client, namespace, streaming=False, page_size=2) as (seen, watch):
+        await asyncio.wait_for(watch.synced.wait(), 30)
+        await put("later")
+        await seen.until(lambda: "later" in seen.known)
+
+    assert {f"c{number}" for number in range(5)} <= set(seen.known)
+    assert [call.request.verb for call in calls][:3] == ["list", "list", "list"]
+    assert seen.lists == 1
+
+
+@both_ways
+async def test_metadata_only_never_sees_the_data_of_secrets(client, namespace, streaming):
+    secret = {"metadata": {"name": "db"}, "stringData": {"password": "hunter2"}}
+    await client.send(wire.create(SECRETS, namespace, secret))
+    more = {"resource": SECRETS, "model": Partial, "metadata_only": True, "streaming": streaming}
+
+    async with following(client, namespace, **more) as (seen, watch):
+        await asyncio.wait_for(watch.synced.wait(), 30)
+        before = seen.known["db"].metadata.resource_version
+        change = {"stringData": {"password": "hunter3"}}
+        await client.send(wire.merge_patch(SECRETS, namespace, "db", change))
+        await seen.until(lambda: seen.known["db"].metadata.resource_version != before)
+
+    assert [event for event in seen.events if getattr(event, "obj", None) and event.obj.data] == []
+
+
+async def test_only_what_the_selector_selects(client, namespace, put):
+    await put("mine", team="a")
+    await put("theirs", team="b")
+
+    async with following(client, namespace, label_selector="team=a") as (seen, watch):
+        await asyncio.wait_for(watch.synced.wait(), 30)
+        await put("theirs", "2", team="b")
+        await put("mine", "2", team="a")
+        await seen.until(lambda: seen.values == {"mine": "2"})
+
+
+async def test_all_namespaces(client, namespace, put):
+    await put("a")
+
+    async with following(client, None) as (seen, watch):
+        await asyncio.wait_for(watch.synced.wait(), 30)
+        spaces = {event.obj.metadata.namespace for event in seen.events if hasattr(event, "obj")}
+        assert namespace in spaces
+        seen.wrong.clear()  # equal names in several namespaces
+
+
+async def test_a_stream_that_the_server_ends_goes_on_where_it_was(client, namespace, put):
+    calls = []
+    client._on_call = lambda call: calls.append(dict(call.request.query))
+    quick = replace(QUICK, longest_stream=2.0)
+
+    async with following(client, namespace, pace=quick) as (seen, watch):
+        await asyncio.wait_for(watch.synced.wait(), 30)
+        await put("a")
+        await eventually(lambda: sum("watch" in call for call in calls) >= 3)
+        await put("a", "2")
+        await seen.until(lambda: seen.values.get("a") == "2")
+
+    watches = [call for call in calls if "watch" in call]
+    assert "sendInitialEvents" in watches[0]
+    assert all("sendInitialEvents" not in call for call in watches[1:])
+    assert all(call["resourceVersion"] for call in watches[1:])
+    assert seen.lists == 1
+
+
+async def test_bookmarks_move_the_place_to_resume_from_though_nothing_happened(
+    client, namespace, put
+):
+    calls = []
+    client._on_call = lambda call: calls.append(dict(call.request.query))
+    quick = replace(QUICK, longest_stream=8.0)
+
+    async with following(client, namespace, pace=quick, label_selector="none=such") as (
+        seen,
+        watch,
+    ):
+        await asyncio.wait_for(watch.synced.wait(), 30)
+        listed = int(seen.events[-1].resource_version)
+        await put("elsewhere")  # the store's version moves, but nothing that is followed
+        await eventually(lambda: sum("resourceVersion" in call for call in calls) >= 1)
+
+    resumed = [int(call["resourceVersion"]) for call in calls if "resourceVersion" in call]
+    assert resumed[0] > listed
+
+
+# An API that comes and goes
+
+
+def crd(group, kind="Thing"):
+    schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    plural = kind.lower() + "s"
+    return {
+        "metadata": {"name": f"{plural}.{group}"},
+        "spec": {
+            "group": group,
+            "scope": "Namespaced",
+            "names": {"plural": plural, "kind": kind, "singular": kind.lower()},
+            "versions": [
+                {
+                    "name": "v1",
+                    "served": True,
+                    "storage": True,
+                    "schema": {"openAPIV3Schema": schema},
+                }
+            ],
+        },
+    }
+
+
+@both_ways
+async def test_an_api_that_appears_vanishes_and_comes_back(client, namespace, streaming):
+    group = f"g{uuid.uuid4().hex[:8]}.reroll.test"
+    things = wire.Resource(group, "v1", "things", "Thing")
+    thing = {"apiVersion": f"{group}/v1", "kind": "Thing", "metadata": {"name": "one"}}
+
+    async with following(client, namespace, resource=things, streaming=streaming) as (seen, watch):
+        await asyncio.wait_for(watch.synced.wait(), 30)
+        assert (watch.state, watch.problem) == ("absent", None)
+        assert [type(event) for event in seen.events] == [Absent]
+
+        for round_ in (1, 2):
+            await client.send(wire.create(CRDS, None, crd(group)))
+            await seen.until(lambda: seen.lists >= round_)  # noqa: B023
+            await client.send(wire.create(things, namespace, thing))
+            await seen.until(lambda: "one" in seen.known)
+            await client.send(wire.delete(CRDS, None, f"things.{group}"))
+            await seen.until(lambda: isinstance(seen.events[-1], Absent))
+            assert seen.known == {}
+            assert watch.state == "absent"
+
+
+async def test_an_absent_api_is_told_once(client, namespace):
+    calls = []
+    client._on_call = calls.append
+    nothing = wire.Resource("none.reroll.test", "v1", "things", "Thing")
+
+    async with following(client, namespace, resource=nothing) as (seen, _):
+        await eventually(lambda: len(calls) > 3)
+
+    assert [type(event) for event in seen.events] == [Absent]
+
+
+# What is not allowed
+
+
+@pytest.fixture
+def stranger():
+    return f"stranger-{uuid.uuid4().hex[:8]}"
+
+
+@pytest.fixture
+async def nobody(cluster, stranger):
+    """A client of the stranger, who has no rights."""
+    async with connect(cluster.add_identity(stranger)) as client:
+        yield client
+
+
+async def grant(client, namespace, user, *verbs):
+    rule = {"apiGroups": [""], "resources": ["configmaps"], "verbs": list(verbs)}
+    name = {"metadata": {"name": "reader"}}
+    subject = {"kind": "User", "apiGroup": "rbac.authorization.k8s.io", "name": user}
+    role = {"kind": "Role", "apiGroup": "rbac.authorization.k8s.io", "name": "reader"}
+    await client.send(wire.create(ROLES, namespace, {**name, "rules": [rule]}))
+    await client.send(
+        wire.create(BINDINGS, namespace, {**name, "roleRef": role, "subjects": [subject]})
+    )
+
+
+@pytest.mark.parametrize(
+    ("streaming", "verb"), [(True, "watch"), (False, "list")], ids=["streaming", "by pages"]
+)
+async def test_a_missing_permission_is_a_sentence_and_no_reason_to_wait(
+    nobody, stranger, namespace, streaming, verb
+):
+    async with following(nobody, namespace, streaming=streaming) as (seen, watch):
+        await asyncio.wait_for(watch.synced.wait(), 30)
+
+        assert watch.state == "forbidden"
+        assert watch.problem.startswith(f"cannot {verb} configmaps in namespace {namespace}: ")
+        assert stranger in watch.problem
+    assert seen.events == []
+
+
+@both_ways
+async def test_a_permission_that_is_granted_later_is_used(
+    client, nobody, stranger, namespace, put, streaming
+):
+    await put("a")
+    states = []
+    more = {"streaming": streaming, "on_state": lambda *state: states.append(state[0])}
+
+    async with following(nobody, namespace, **more) as (seen, watch):
+        await asyncio.wait_for(watch.synced.wait(), 30)
+        await grant(client, namespace, stranger, "list", "watch")
+        await seen.until(lambda: seen.values == {"a": "1"})
+        await eventually(lambda: watch.state == "watching")
+        assert watch.problem is None
+
+    assert states[0] == "forbidden"
+    assert states[-1] == "watching"
+
+
+async def test_the_right_to_watch_is_enough_for_a_streaming_list(
+    client, nobody, stranger, namespace, put
+):
+    await grant(client, namespace, stranger, "watch")
+    await put("a")
+
+    async with following(nobody, namespace) as (seen, _):
+        await seen.until(lambda: seen.values == {"a": "1"})
+
+
+# Objects that do not fit
+
+
+class Picky(msgspec.Struct):
+    metadata: Meta
+    data: dict[str, int] | None = None
+
+
+@both_ways
+async def test_an_object_that_does_not_fit_is_named_and_costs_no_other(
+    client, namespace, put, streaming
+):
+    await put("odd", "not a number")
+
+    async with following(client, namespace, model=Picky, streaming=streaming) as (seen, watch):
+        await asyncio.wait_for(watch.synced.wait(), 30)
+        await client.send(wire.create(CONFIGMAPS, namespace, {"metadata": {"name": "fits"}}))
+        await put("odd", "still none")
+        await seen.until(lambda: sum(getattr(e, "name", "") == "odd" for e in seen.events) >= 2)
+        await seen.until(lambda: "fits" in seen.known)
+
+    odd = [event for event in seen.events if isinstance(event, Malformed) and event.name == "odd"]
+    assert {event.namespace for event in odd} == {namespace}
+    assert "not a number" not in str(odd[0])
+
+
+# The end
+
+
+async def test_a_handler_that_raises_ends_the_watch(client, namespace):
+    def broken(_event):
+        raise RuntimeError("our bug")
+
+    watch = Watch(client, CONFIGMAPS, ConfigMap, broken, clock=SystemClock(), namespace=namespace)
+
+    with pytest.raises(RuntimeError, match="our bug"):
+        await asyncio.wait_for(watch.run(), 30)
+
+
+async def test_a_cancelled_watch_leaves_no_connection(client, namespace):
+    async with following(client, namespace) as (_, watch):
+        await asyncio.wait_for(watch.synced.wait(), 30)
+        assert client._session.connector._acquired
+
+    assert not client._session.connector._acquired
+
+
+async def test_what_the_server_says_is_activity(client, namespace, put):
+    async with following(client, namespace) as (seen, watch):
+        await asyncio.wait_for(watch.synced.wait(), 30)
+        before = watch.last_activity
+        await put("a")
+        await seen.until(lambda: "a" in seen.known)
+        assert watch.last_activity > before
+
+
+def test_the_follower_of_these_tests_is_not_blind():
+    follower = Follower()
+    new, old = ConfigMap(Meta("a", "5"), {}), ConfigMap(Meta("a", "4"), {})
+
+    for event in (Init(), Apply(new), InitDone("5"), Apply(new), Apply(old)):
+        follower(event)
+
+    assert len(follower.wrong) == 3
