@@ -1,0 +1,104 @@
+"""Who races: the floor, and the controller as a process."""
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import msgspec
+
+from bench.load import Api, Sizes
+
+
+class Floor:
+    """The physical limit: knows the answer in advance, hears the event, sends one PATCH."""
+
+    def __init__(self, api: Api, namespace: str, sizes: Sizes) -> None:
+        self._api, self._namespace = api, namespace
+        self._feeds = {"fan": [f"fan-{i}" for i in range(sizes.fan)]}
+        self._sent: set[asyncio.Task[object]] = set()
+
+    async def run(self) -> None:
+        async with asyncio.TaskGroup() as group:
+            for plural in ("configmaps", "secrets"):
+                group.create_task(self._follow(plural))
+
+    async def _follow(self, plural: str) -> None:
+        path = f"/api/v1/namespaces/{self._namespace}/{plural}"
+        listed = await self._api.call("GET", path)
+        async for line in self._api.watch(path, listed["metadata"]["resourceVersion"]):
+            event = msgspec.json.decode(line)
+            if event["type"] != "MODIFIED":
+                continue
+            meta = event["object"]["metadata"]
+            for name in self._feeds.get(meta["name"], [meta["name"]]):
+                stamp = {"metadata": {"annotations": {"floor": meta["resourceVersion"]}}}
+                body = {"spec": {"template": stamp}}
+                target = f"/apis/apps/v1/namespaces/{self._namespace}/deployments/{name}"
+                task = asyncio.create_task(self._api.call("PATCH", target, body))
+                self._sent.add(task)
+                task.add_done_callback(self._sent.discard)
+
+
+class Process:
+    """`reroll run`, with what it costs."""
+
+    def __init__(self, kubeconfig: Path, log: Path) -> None:
+        self._kubeconfig, self._log = kubeconfig, log
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self, *flags: str) -> None:
+        command = (
+            *(sys.executable, "-m", "reroll", "run", "--kubeconfig", str(self._kubeconfig)),
+            *("--listen", "127.0.0.1:0", "--log-format", "json", *flags),
+        )
+        with self._log.open("ab") as log:
+            self._process = subprocess.Popen(command, stdout=log, stderr=log)
+
+    def stop(self) -> None:
+        if self._process is not None:
+            self._process.send_signal(signal.SIGTERM)
+            self._process.wait(30)
+            self._process = None
+
+    @property
+    def is_running(self) -> bool:
+        return self._process is not None and self._process.poll() is None
+
+    @property
+    def memory(self) -> float:
+        """Resident, in MB."""
+        return self._status("VmRSS") / 1024
+
+    @property
+    def cpu(self) -> float:
+        """Seconds of processor time so far."""
+        assert self._process is not None
+        fields = Path(f"/proc/{self._process.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+    def _status(self, name: str) -> int:
+        assert self._process is not None
+        lines = Path(f"/proc/{self._process.pid}/status").read_text().splitlines()
+        return int(next(line for line in lines if line.startswith(name)).split()[1])
+
+
+def calls(audit: Path, offset: int, user: str) -> Counter[str]:
+    """What a user asked of the API server since `offset` of its audit log; leases left out."""
+    found: Counter[str] = Counter()
+    with audit.open("rb") as log:
+        log.seek(offset)
+        for line in log:
+            try:
+                event = msgspec.json.decode(line)
+            except msgspec.DecodeError:
+                continue
+            reference = event.get("objectRef", {})
+            if event["user"]["username"] != user or event["stage"] != "ResponseComplete":
+                continue
+            if reference.get("resource") != "leases" and event["verb"] != "watch":
+                found[f"{event['verb']} {reference.get('resource')}"] += 1
+    return found
