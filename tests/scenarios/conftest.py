@@ -1,5 +1,6 @@
 """Fixtures of the scenarios: the controller as a process, on a namespace of the control plane."""
 
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -8,7 +9,7 @@ import pytest
 from tests.scenarios.stage import Controller, Stage
 
 from reroll.core import rights
-from reroll.core.kinds import KINDS
+from reroll.core.kinds import KINDS, Kind
 from reroll.devcluster.api import Api
 from reroll.settings import Settings
 
@@ -39,6 +40,16 @@ def controller(
     yield start
     for one in started:
         one.end()
+        sys.stdout.write(one.log.read_text())  # shown with a test that failed
+
+
+@pytest.fixture
+def kind(request: pytest.FixtureRequest) -> Kind:
+    """A row of the kinds table, see `for_kinds`; its API is served."""
+    row: Kind = request.param
+    if row.name == "Rollout":
+        request.getfixturevalue("rollouts")
+    return row
 
 
 @pytest.fixture

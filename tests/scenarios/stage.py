@@ -13,10 +13,12 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+import pytest
+from tests.support import build
 from tests.support.build import Object, encode
 from tests.support.settled import is_settled
 
-from reroll.core.kinds import KINDS
+from reroll.core.kinds import KINDS, Kind, Strategy
 from reroll.devcluster.api import Api, path_of, path_to
 
 ENABLED = {"reroll.dev/enabled": "true"}
@@ -24,6 +26,18 @@ RECORD = "reroll.dev/state"
 STAMP = "reroll.dev/config-hash"
 PATIENCE = 30.0
 TEMPLATES = {kind.name: kind.template for kind in KINDS}
+
+
+def for_kinds(*strategies: Strategy) -> pytest.MarkDecorator:
+    """Run a test with the fixture `kind` for each kind that can do all of these."""
+    able = [kind for kind in KINDS if set(strategies) <= set(kind.strategies)]
+    return pytest.mark.parametrize("kind", able, ids=[kind.name for kind in able], indirect=True)
+
+
+def a(kind: Kind, name: str = "web", **modifiers: Any) -> Object:
+    """A manifest of that kind, see `tests.support.build`."""
+    builder: Callable[..., Object] = getattr(build, kind.name.lower())
+    return builder(name, **modifiers)
 
 
 def eventually(holds: Callable[[], Any], what: str = "", timeout: float = PATIENCE) -> Any:
@@ -176,6 +190,12 @@ class Stage:
             and event["involvedObject"]["kind"] == manifest["kind"]
             and reason in {"", event["reason"]}
         ]
+
+    def pods(self, manifest: Object) -> list[Object]:
+        """Its pods, by label, less those that are on their way out."""
+        path = path_to("Pod", "", self.namespace)
+        found = self.api.list(path, labelSelector=f"app={manifest['metadata']['name']}")
+        return [pod for pod in found if "deletionTimestamp" not in pod["metadata"]]
 
     def adopted(self, manifest: Object) -> dict[str, Any]:
         """Wait until the workload has a record."""

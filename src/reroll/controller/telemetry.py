@@ -23,6 +23,8 @@ TOLD: frozenset[Reason] = frozenset(
         Reason.FORBIDDEN,
         Reason.SOURCE_FORBIDDEN,
         Reason.FAILED,
+        Reason.EVICTION_REFUSED,
+        Reason.RELOAD_REFUSED,
     }
 )
 

@@ -44,6 +44,14 @@ class Reason(Enum):
     DEBOUNCING = "Debouncing", "its configuration changed just now; waiting for quiet"
     SOURCE_FORBIDDEN = "SourceForbidden", "a source may not be read; grant `get` on it"
     WAITING = "Waiting", "the content of its sources is being read"
+    EVICTION_REFUSED = (
+        "EvictionRefused",
+        "a pod may not be evicted now; it is tried again",
+    )
+    RELOAD_REFUSED = (
+        "ReloadRefused",
+        "a pod did not take the request to read its configuration again; it is tried again",
+    )
     LOOKING_BACK = (
         "LookingBack",
         "its revisions are being read to see what happened while nobody watched",

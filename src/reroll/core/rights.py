@@ -30,7 +30,7 @@ def cluster(kinds: Iterable[Kind], *, namespaces: bool = True) -> list[Rule]:
         rules.append(_rule("batch", "jobs", "create"))
     if Strategy.RECREATE in can:
         rules.append(_rule("batch", "jobs", "delete"))
-        rules.append(_rule("apps", "controllerrevisions", "get", "create", "delete"))
+        rules.append(_rule("apps", "controllerrevisions", "get", "list", "create", "delete"))
     return [*rules, _rule("", "events", "create")]
 
 

@@ -127,7 +127,7 @@ def workload(
     if before is not None and before.uid != metadata.uid:
         before = None
     number = record.n if isinstance(record, Record) else 0
-    ended = metadata.deletion_timestamp is not None or _has_ended(manifest)
+    ended = metadata.deletion_timestamp is not None or has_ended(manifest)
     unrecorded = before is not None and not isinstance(before.record, Record)
     seen = before.seen if before and unrecorded else metadata.version
     if before is not None and before.generation == metadata.generation > 0:
@@ -239,7 +239,7 @@ def replicas(kind: Kind, manifest: Manifest) -> int:
     return _value(pick(manifest, kind.replicas), int) or 0
 
 
-def _has_ended(manifest: Manifest) -> bool:
+def has_ended(manifest: Manifest) -> bool:
     """A Job that is complete or has failed. Other workloads have no such condition."""
     if b'"Complete"' not in bytes(manifest.status) and b'"Failed"' not in bytes(manifest.status):
         return False

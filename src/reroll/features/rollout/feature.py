@@ -14,13 +14,14 @@ from reroll.core.policy import Policy
 from reroll.core.selectors import Selector, parse_selector
 from reroll.features.rollout import keyring
 from reroll.features.rollout.feed import FEEDS, Feed, MountFeed, NamespaceFeed, WorkloadFeed
+from reroll.features.rollout.jobs import Jobs
+from reroll.features.rollout.pods import Pods
 from reroll.features.rollout.reader import Reader, resource
 from reroll.features.rollout.roller import Roller
-from reroll.features.rollout.strategies import Strategies
 from reroll.features.rollout.world import Scope, World
 from reroll.kube import wire
 from reroll.kube.client import Client
-from reroll.kube.errors import ApiError, Malformed
+from reroll.kube.errors import Malformed
 from reroll.kube.watch import Watch
 from reroll.settings import Settings
 
@@ -67,8 +68,9 @@ class Rollouts:
             Pacer(clock, settings.rate, settings.burst),
             self.kinds,
         )
-        self._strategies = Strategies(client, clock, self.world, self.reader)
-        self._strategies.install(self.roller)
+        Pods(client, clock, self.world, self.reader).install(self.roller)
+        self._jobs = Jobs(client, clock, telemetry)
+        self._jobs.install(self.roller)
         self._digest_key = Key("Secret", namespace, settings.digest_key)
         self._telemetry = telemetry
         self.acting = False
@@ -136,22 +138,13 @@ class Rollouts:
             for key in self.world.everything():
                 self.roller.queue.add(key, urgent=False)
             async with asyncio.TaskGroup() as group:
-                group.create_task(self._finish_jobs())
+                if "Job" in self.kinds:
+                    group.create_task(self._jobs.run(self._settings.namespaces or (None,)))
                 for _ in range(self._settings.concurrency):
                     group.create_task(self.roller.run())
         finally:
             self.acting = False
             self.roller.queue.clear()
-
-    async def _finish_jobs(self) -> None:
-        """Jobs that somebody was making anew when the process before this one ended."""
-        if "Job" not in self.kinds:
-            return
-        for place in self._settings.namespaces or (None,):
-            try:
-                await self._strategies.finish_all_kept(place)
-            except ApiError as error:
-                log.warning("kept jobs", problem=str(error))
 
     def _wake(self, key: Key, urgent: bool) -> None:
         if self.acting:

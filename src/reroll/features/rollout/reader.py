@@ -67,7 +67,7 @@ class Reader:
         kinds: Mapping[str, Kind],
         problem: Callable[[Key, str], None],
     ) -> None:
-        self._client, self._world, self._kinds, self._problem = client, world, kinds, problem
+        self._client, self._world, self.kinds, self._problem = client, world, kinds, problem
         self._queue: Queue[Key] = Queue(clock)
         self._backoff = Backoff(clock)
         self.mounts: list[MountFeed] = []
@@ -97,11 +97,11 @@ class Reader:
             self._world.rekey(*await keyring.load(self._client, key.namespace, key.name))
             return
         if key.kind == "Namespace":
-            for kind in self._kinds.values():
+            for kind in self.kinds.values():
                 await self._workloads(kind, key.name)
             return
-        if key.kind in self._kinds:
-            await self.workload(self._kinds[key.kind], key)
+        if key.kind in self.kinds:
+            await self.workload(self.kinds[key.kind], key)
             return
         row = _ROWS[key.kind]
         if row.watched is Watched.STATUSES:

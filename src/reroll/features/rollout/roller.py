@@ -6,6 +6,7 @@ again, for ever, with growing delays. What to do after an error is a table.
 
 from collections.abc import Awaitable, Callable, Mapping
 from enum import Enum
+from typing import NamedTuple
 
 import msgspec
 
@@ -47,10 +48,18 @@ class Step(Enum):
     """How a part of a strategy ended that is not the patch."""
 
     DONE = "the record can be written"
-    WRITTEN = "the record is written too"
+    TAKEN = "somebody else writes it, and tells"
 
 
-Outcome = Step | float
+class Held(NamedTuple):
+    """Something that people should know stands in the way."""
+
+    reason: Reason
+    message: str
+    seconds: float
+
+
+Outcome = Step | Held | float
 """A step's end, or the seconds until it is worth looking again."""
 Part = Callable[[Kind, Workload, Plan], Awaitable[Outcome]]
 
@@ -120,9 +129,10 @@ class Roller:
         part = self.before.get(decided.roll) if decided.roll else None
         outcome = await part(seen.kind, seen.workload, decided) if part else Step.DONE
         if not isinstance(outcome, Step):
-            return outcome
-        if outcome is Step.DONE:
-            await self._write(seen, decided)
+            return self._wait(seen, decided, outcome)
+        if outcome is Step.TAKEN:
+            return None
+        await self._write(seen, decided)
         self._tell(seen, decided, Result.DONE)
         self._world.settled(seen.workload.key)
         return 0.0 if decided.record.todo else None
@@ -144,7 +154,7 @@ class Roller:
         part = self.after.get(todo.do) if todo else None
         outcome = await part(seen.kind, seen.workload, decided) if part else Step.DONE
         if not isinstance(outcome, Step):
-            return outcome
+            return self._wait(seen, decided, outcome)
         record = seen.workload.record
         if isinstance(record, Record):
             finished = msgspec.structs.replace(record, n=record.n + 1, todo=None)
@@ -152,6 +162,13 @@ class Roller:
             await self._write(seen, done)
             self._tell(seen, done, Result.DONE)
         return None
+
+    def _wait(self, seen: Snapshot, decided: Plan, outcome: Held | float) -> float:
+        if not isinstance(outcome, Held):
+            return outcome
+        told = Plan(outcome.reason, outcome.message, problems=decided.problems)
+        self._tell(seen, told, Result.HELD)
+        return outcome.seconds
 
     async def _write(self, seen: Snapshot, decided: Plan) -> None:
         """The one patch; its answer is put into the world before anybody looks again."""
@@ -162,23 +179,11 @@ class Roller:
         self._world.workload_seen(seen.kind, _manifest.decode(raw))
 
     def _tell(self, seen: Snapshot, decided: Plan, result: Result) -> None:
-        since = seen.waiting_since
-        rolled = decided.roll is not None
-        self._telemetry.tell(
-            Report(
-                key=seen.workload.key,
-                uid=seen.workload.uid,
-                api_version=resource(seen.kind).api_version,
-                reason=decided.reason,
-                message=decided.message,
-                result=result,
-                strategy=decided.roll.value if decided.roll else "",
-                sources=tuple(change.reference.source for change in decided.changes),
-                stamp=decided.stamp,
-                seconds=(self._clock.now() - since).total_seconds() if since and rolled else None,
-                problems=decided.problems,
-            )
-        )
+        told = report(seen.kind, seen.workload, decided, result)
+        if seen.waiting_since and told.rolled:
+            seconds = (self._clock.now() - seen.waiting_since).total_seconds()
+            told = msgspec.structs.replace(told, seconds=seconds)
+        self._telemetry.tell(told)
 
     async def _failed(self, key: Key, error: Exception) -> float | None:
         """What an error means for the key: the delay until the next try, or `None` for never."""
@@ -222,6 +227,22 @@ class Roller:
             text,
             generation,
         )
+
+
+def report(kind: Kind, seen: Workload, decided: Plan, result: Result) -> Report:
+    """What to tell about a plan that came to this."""
+    return Report(
+        key=seen.key,
+        uid=seen.uid,
+        api_version=resource(kind).api_version,
+        reason=decided.reason,
+        message=decided.message,
+        result=result,
+        strategy=decided.roll.value if decided.roll else "",
+        sources=tuple(change.reference.source for change in decided.changes),
+        stamp=decided.stamp,
+        problems=decided.problems,
+    )
 
 
 _HOLDS = frozenset(

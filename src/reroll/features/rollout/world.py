@@ -194,6 +194,11 @@ class World:
             self._lenders[borrower] = (key, lent)
             self._read(borrower)
 
+    def runner(self, key: Key) -> Key:
+        """What runs the pods of a template: its own workload, or the Rollout that borrows it."""
+        lender = self._lenders.get(key)
+        return lender[0] if lender else key
+
     def _lend_no_more(self, lender: Key) -> None:
         for borrower in [b for b, (who, _) in self._lenders.items() if who == lender]:
             del self._lenders[borrower]

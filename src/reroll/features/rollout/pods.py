@@ -1,0 +1,207 @@
+"""The strategies that deal with each pod: evict and reload.
+
+Each step can be tried again from the start at any time: it looks at what is there and does what is
+still missing.
+"""
+
+import asyncio
+from datetime import datetime
+
+import aiohttp
+import msgspec
+
+from reroll.clock import Clock
+from reroll.controller.logs import Log
+from reroll.core.kinds import Kind, Revisions, Strategy
+from reroll.core.objects import Key
+from reroll.core.plan import Plan
+from reroll.core.pods import given
+from reroll.core.policy import Policy
+from reroll.core.reasons import Reason
+from reroll.core.workloads import Metadata, Owner, Workload, replicas
+from reroll.features.rollout.reader import Reader
+from reroll.features.rollout.roller import Held, Outcome, Roller, Step
+from reroll.features.rollout.world import World
+from reroll.kube import wire
+from reroll.kube.client import Client
+from reroll.kube.errors import Conflict, NotFound, Throttled
+
+log = Log("reroll")
+REPLICA_SETS = wire.Resource("apps", "v1", "replicasets", "ReplicaSet")
+LOOK_AGAIN = 1.0
+"""Seconds between two looks at pods that are being replaced."""
+RELOAD_TIMEOUT = 10.0
+
+
+class _Condition(msgspec.Struct, gc=False):
+    type: str
+    status: str = ""
+
+
+class _PodStatus(msgspec.Struct, gc=False):
+    phase: str = ""
+    address: str = msgspec.field(name="podIP", default="")
+    conditions: list[_Condition] | None = None
+
+
+class Pod(msgspec.Struct, gc=False):
+    metadata: Metadata
+    status: _PodStatus = msgspec.field(default_factory=_PodStatus)
+
+    def has(self, condition: str) -> bool:
+        return any(
+            c.type == condition and c.status == "True" for c in given(self.status.conditions)
+        )
+
+    @property
+    def is_ready(self) -> bool:
+        return self.has("Ready")
+
+    @property
+    def is_over(self) -> bool:
+        return self.status.phase in {"Succeeded", "Failed"}
+
+    def is_older_than(self, moment: datetime) -> bool:
+        made = self.metadata.creation_timestamp
+        # Kubernetes tells whole seconds: a pod of the same second may be older.
+        return made is not None and made <= moment
+
+
+class _Pods(msgspec.Struct, gc=False):
+    items: list[Pod] | None = None
+
+
+class _Owned(msgspec.Struct, gc=False):
+    metadata: Metadata
+
+
+class _Sets(msgspec.Struct, gc=False):
+    items: list[_Owned] | None = None
+
+
+_pods = msgspec.json.Decoder(_Pods)
+_sets = msgspec.json.Decoder(_Sets)
+
+
+class Pods:
+    """Holds what the steps need; `install` makes them known to the roller."""
+
+    def __init__(self, client: Client, clock: Clock, world: World, reader: Reader) -> None:
+        self._client, self._clock, self._world, self._reader = client, clock, world, reader
+        self._reloaded: dict[Key, tuple[datetime, set[str]]] = {}
+
+    def install(self, roller: Roller) -> None:
+        roller.after[Strategy.EVICT.value] = self.evict
+        roller.after[Strategy.RELOAD.value] = self.reload
+
+    async def _own_pods(self, kind: Kind, seen: Workload) -> tuple[list[Pod], int]:
+        """The pods of a workload and how many it should have.
+
+        Those of a Rollout that runs its template are its own.
+        """
+        runner = self._world.runner(seen.key)
+        row = self._reader.kinds.get(runner.kind, kind)
+        manifest = await self._reader.workload(row, runner)
+        if manifest is None:
+            return [], 0
+        selector = ",".join(f"{key}={value}" for key, value in seen.selector)
+        request = wire.list_page(wire.PODS, seen.key.namespace, limit=0, label_selector=selector)
+        pods = given(_pods.decode(await self._client.send(request)).items)
+        owners = {seen.uid, manifest.metadata.uid}
+        if row.revisions is Revisions.REPLICA_SETS:
+            owners |= await self._owned_sets(seen.key.namespace, selector, owners)
+        mine = [p for p in pods if not p.is_over and _owner(p.metadata.owner_references) in owners]
+        return mine, replicas(row, manifest)
+
+    async def _owned_sets(self, namespace: str, selector: str, owners: set[str]) -> set[str]:
+        request = wire.list_page(
+            REPLICA_SETS, namespace, limit=0, label_selector=selector, metadata_only=True
+        )
+        found = given(_sets.decode(await self._client.send(request)).items)
+        return {
+            one.metadata.uid for one in found if _owner(one.metadata.owner_references) in owners
+        }
+
+    async def evict(self, kind: Kind, seen: Workload, decided: Plan) -> Outcome:
+        """One pod at a time, through the Eviction API; the next when all the others are ready."""
+        since = decided.resume.since if decided.resume else self._clock.now()
+        # Kubernetes tells whole seconds: wait one, so that no replacement looks like an old pod.
+        too_early = 1.0 - (self._clock.now() - since.replace(microsecond=0)).total_seconds()
+        if too_early > 0:
+            return too_early
+        pods, wanted = await self._own_pods(kind, seen)
+        old = [pod for pod in pods if pod.is_older_than(since)]
+        if not old:
+            return Step.DONE
+        standing = [pod for pod in pods if not pod.metadata.deletion_timestamp]
+        fresh_are_ready = all(pod.is_ready for pod in standing if pod not in old)
+        if len(standing) < max(len(pods), wanted) or not fresh_are_ready:
+            return LOOK_AGAIN
+        # One that is not ready has the least to lose.
+        return await self._evict(min(old, key=lambda p: (p.is_ready, p.metadata.name)))
+
+    async def _evict(self, pod: Pod) -> Outcome:
+        name, namespace = pod.metadata.name, pod.metadata.namespace
+        try:
+            await self._client.send(wire.evict(namespace, name, uid=pod.metadata.uid))
+        except (NotFound, Conflict):
+            return 0.0
+        except Throttled as error:
+            wait = max(LOOK_AGAIN, error.retry_after or 0.0)
+            reason = Reason.EVICTION_REFUSED
+            return Held(reason, f"{reason.sentence}: {name}: {error.message}", wait)
+        return LOOK_AGAIN
+
+    async def reload(self, kind: Kind, seen: Workload, decided: Plan) -> Outcome:
+        """An HTTP request to each pod that is older than the change, until each said yes."""
+        since = decided.resume.since if decided.resume else self._clock.now()
+        tracked = self._world.workloads.get(seen.key)
+        policy = tracked.policy if tracked else Policy()
+        asked = self._asked(seen.key, since)
+        pods, _ = await self._own_pods(kind, seen)
+        old = [
+            pod
+            for pod in pods
+            # One that has no node yet mounts what is there when it gets one.
+            if pod.is_older_than(since)
+            and pod.has("PodScheduled")
+            and pod.metadata.uid not in asked
+            and not pod.metadata.deletion_timestamp
+        ]
+        problems = await asyncio.gather(*(self._ask(pod, policy) for pod in old))
+        asked.update(p.metadata.uid for p, bad in zip(old, problems, strict=True) if not bad)
+        if refused := sorted(filter(None, problems)):
+            reason = Reason.RELOAD_REFUSED
+            message = f"{reason.sentence}: {refused[0]}"
+            return Held(reason, message, self._clock.jitter(4 * LOOK_AGAIN))
+        self._reloaded.pop(seen.key, None)
+        return Step.DONE
+
+    def _asked(self, key: Key, since: datetime) -> set[str]:
+        """The pods that said yes to the change of that moment; another one asks all again."""
+        known = self._reloaded.get(key)
+        if known is None or known[0] != since:
+            known = self._reloaded[key] = (since, set())
+        return known[1]
+
+    async def _ask(self, pod: Pod, policy: Policy) -> str:
+        """What is wrong, if something is."""
+        to, address = policy.reload, pod.status.address
+        if not address:
+            return f"pod {pod.metadata.name} has no address yet"
+        host = f"[{address}]" if ":" in address else address
+        url = f"{to.scheme}://{host}:{to.port}{to.path}"
+        limit = aiohttp.ClientTimeout(total=RELOAD_TIMEOUT)
+        try:
+            async with (
+                aiohttp.ClientSession(timeout=limit, trust_env=False) as session,
+                session.request(to.method, url, allow_redirects=False) as answer,
+            ):
+                problem = "" if 200 <= answer.status < 300 else f"answered {answer.status}"
+        except (aiohttp.ClientError, TimeoutError, OSError) as error:
+            problem = type(error).__name__
+        return problem and f"pod {pod.metadata.name}, {to.method} {url}: {problem}"
+
+
+def _owner(owners: list[Owner] | None) -> str:
+    return next((owner.uid for owner in owners or () if owner.controller), "")

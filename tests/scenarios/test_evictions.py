@@ -1,0 +1,197 @@
+"""Strategy `evict`: pods are replaced one by one and the template stays as Git has it."""
+
+from collections.abc import Callable
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.scenarios.stage import ENABLED, Controller, Stage, a, eventually, for_kinds
+from tests.support import build
+
+from reroll.core.kinds import Kind, Strategy
+from reroll.devcluster.api import path_of
+
+Start = Callable[..., Controller]
+EVICT = {**ENABLED, "reroll.dev/strategy": "evict"}
+SLOW = {"dev.reroll.dev/ready-after": "2s"}
+
+
+class Evictions:
+    """Those that were granted, in order, as the audit log has them."""
+
+    def __init__(self, audit: Callable[[Path], list[dict[str, Any]]], user: Path) -> None:
+        self._audit, self._user = audit, user
+
+    def __call__(self) -> list[dict[str, Any]]:
+        calls = [
+            call
+            for call in self._audit(self._user)
+            if call["objectRef"].get("subresource") == "eviction"
+            and call.get("responseStatus", {}).get("code") == 201
+        ]
+        return sorted(calls, key=lambda call: str(call["requestReceivedTimestamp"]))
+
+    def names(self) -> list[str]:
+        return [call["objectRef"]["name"] for call in self()]
+
+
+@pytest.fixture
+def evictions(audit: Callable[..., list[dict[str, Any]]], reroll_kubeconfig: Path) -> Evictions:
+    return Evictions(audit, reroll_kubeconfig)
+
+
+def several(kind: Kind) -> dict[str, int]:
+    """A DaemonSet has a pod on each of the three nodes; give the others as many."""
+    return {"replicas": 3} if kind.name != "DaemonSet" else {}
+
+
+def begin(stage: Stage, start: Start, web: build.Object, *more: build.Object) -> int:
+    stage.make(build.configmap("app"), web, *more)
+    start()
+    stage.settled(web)
+    return int(stage.adopted(web)["n"])
+
+
+def uids(pods: list[build.Object]) -> set[str]:
+    return {pod["metadata"]["uid"] for pod in pods}
+
+
+def finished(stage: Stage, web: build.Object) -> None:
+    eventually(lambda: "todo" not in stage.record(web), "every old pod was evicted", timeout=60)
+
+
+def ready_at(pod: build.Object) -> datetime:
+    conditions = {each["type"]: each for each in pod["status"]["conditions"]}
+    assert conditions["Ready"]["status"] == "True"
+    return datetime.fromisoformat(conditions["Ready"]["lastTransitionTime"])
+
+
+@for_kinds(Strategy.EVICT)
+def test_pods_are_evicted_one_by_one_each_when_the_one_before_is_ready(
+    stage: Stage, controller: Start, kind: Kind, evictions: Evictions
+) -> None:
+    web = a(
+        kind,
+        uses="configmap/app",
+        annotations=EVICT,
+        template_annotations=SLOW,
+        **several(kind),
+    )
+    first = begin(stage, controller, web)
+    old, before = stage.pods(web), stage.get(web)
+
+    stage.change("ConfigMap", "app", key="new")
+    stage.rolled(web, since=first)
+    finished(stage, web)
+    stage.settled(web)
+
+    assert sorted(evictions.names()) == sorted(pod["metadata"]["name"] for pod in old)
+    new = stage.pods(web)
+    assert len(new) == 3
+    assert uids(new).isdisjoint(uids(old))
+    ready = sorted(ready_at(pod) for pod in new)
+    for number, call in enumerate(evictions()):
+        at = datetime.fromisoformat(call["requestReceivedTimestamp"])
+        assert all(moment <= at for moment in ready[:number]), "two were away at once"
+    assert stage.get(web)["spec"] == before["spec"]
+    assert len(stage.revisions(web)) == 1
+
+
+@pytest.mark.parametrize("builder", [build.statefulset, build.daemonset])
+def test_a_workload_that_replaces_pods_only_on_delete_is_rolled_by_evictions(
+    stage: Stage, controller: Start, evictions: Evictions, builder: Callable[..., build.Object]
+) -> None:
+    spec = {"updateStrategy": {"type": "OnDelete"}}
+    web = builder("web", uses="configmap/app", annotations=EVICT, spec=spec)
+    first = begin(stage, controller, web)
+    old = stage.pods(web)
+
+    stage.change("ConfigMap", "app", key="new")
+    stage.rolled(web, since=first)
+    finished(stage, web)
+
+    eventually(lambda: len(stage.pods(web)) == len(old), "all are back")
+    assert uids(stage.pods(web)).isdisjoint(uids(old))
+    assert len(evictions()) == len(old)
+    assert len(stage.revisions(web)) == 1
+
+
+def test_a_disruption_budget_is_honoured_and_the_roll_goes_on_when_it_allows(
+    stage: Stage, controller: Start, evictions: Evictions
+) -> None:
+    web = build.deployment(uses="configmap/app", annotations=EVICT, replicas=2)
+    budget = {
+        "apiVersion": "policy/v1",
+        "kind": "PodDisruptionBudget",
+        "metadata": {"name": "web", "namespace": stage.namespace},
+        "spec": {"minAvailable": 2, "selector": {"matchLabels": {"app": "web"}}},
+    }
+    first = begin(stage, controller, web, budget)
+    stage.api.wait_for(
+        path_of(budget), lambda seen: seen.get("status", {}).get("currentHealthy") == 2
+    )
+    old = uids(stage.pods(web))
+
+    stage.change("ConfigMap", "app", key="new")
+    stage.rolled(web, since=first)
+    eventually(lambda: stage.events(web, "EvictionRefused"), "an Event says what it waits for")
+    assert uids(stage.pods(web)) == old
+    assert evictions() == []
+
+    stage.api.patch(path_of(budget), {"spec": {"minAvailable": 1}})
+    finished(stage, web)
+    stage.settled(web)
+    assert uids(stage.pods(web)).isdisjoint(old)
+    assert len(evictions()) == 2
+
+
+@for_kinds(Strategy.EVICT)
+def test_a_controller_killed_in_the_middle_evicts_only_the_rest(
+    stage: Stage, controller: Start, kind: Kind, evictions: Evictions
+) -> None:
+    web = a(
+        kind,
+        uses="configmap/app",
+        annotations=EVICT,
+        template_annotations=SLOW,
+        **several(kind),
+    )
+    stage.make(build.configmap("app"), web)
+    running = controller()
+    stage.settled(web)
+    first = stage.adopted(web)
+    old = stage.pods(web)
+
+    stage.change("ConfigMap", "app", key="new")
+    stage.rolled(web, since=first["n"])
+    eventually(evictions, "one is evicted")
+    running.kill()
+    running.start()
+
+    finished(stage, web)
+    stage.settled(web)
+    assert sorted(evictions.names()) == sorted(pod["metadata"]["name"] for pod in old)
+    assert uids(stage.pods(web)).isdisjoint(uids(old))
+
+
+def test_a_workload_deleted_while_its_pods_are_evicted_ends_the_roll_and_no_other(
+    stage: Stage, controller: Start
+) -> None:
+    web = build.deployment(uses="configmap/app", annotations=EVICT, replicas=2)
+    other = build.deployment("other", uses="configmap/app", annotations=ENABLED)
+    stage.make(build.configmap("app"), web, other)
+    running = controller()
+    for one in (web, other):
+        stage.settled(one)
+        stage.adopted(one)
+    first = stage.record(web)["n"]
+    stage.change("ConfigMap", "app", key="new")
+    stage.rolled(web, since=first)
+
+    stage.api.delete(stage.path(web))
+
+    number = stage.record(other)["n"]
+    stage.change("ConfigMap", "app", key="newer")
+    stage.rolled(other, since=number)
+    assert not running.said("Failed", "web")
