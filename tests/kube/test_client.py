@@ -8,18 +8,21 @@ import sys
 
 import pytest
 from tests.kube.follow import CONFIGMAPS, SECRETS, connect, eventually
+from tests.kube.servers import Server, server_tls
 from tests.support.faults import Answer, Cut, Delay, DropResponse, Match, Silence
 
 from reroll import __version__
+from reroll.clock import SystemClock
 from reroll.kube import auth, errors, wire
 from reroll.kube.client import TLS_BUFFER, Client
 from reroll.kube.credentials import Credential, Fixed
+from reroll.kube.tls import Contexts, Tls
 
 LONG_TIME = 30
 
 
-class Listener:
-    """A server that writes down what it was asked, and answers what it is told to."""
+class Listener(Server):
+    """Writes down what it was asked, and answers what it is told to."""
 
     def __init__(self, answer=b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}"):
         self.answer = answer
@@ -28,34 +31,33 @@ class Listener:
         self.release = asyncio.Event()
         self.release.set()
 
-    async def __aenter__(self):
-        self.server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
-        return self
-
-    async def __aexit__(self, *_):
-        self.server.close()
-
-    @property
-    def url(self):
-        return f"http://127.0.0.1:{self.server.sockets[0].getsockname()[1]}"
-
     def client(self, **more):
-        return Client(auth.Connection(auth.Route(self.url), Fixed(Credential()), None), **more)
+        contexts = Contexts(Tls(insecure=True), SystemClock()) if self.tls else None
+        return Client(auth.Connection(auth.Route(self.url), Fixed(Credential()), contexts), **more)
 
-    async def _serve(self, reader, writer):
-        try:
-            while True:
-                self.heads.append((await reader.readuntil(b"\r\n\r\n")).decode())
-                self.busy += 1
-                self.most_busy = max(self.most_busy, self.busy)
-                await self.release.wait()
-                self.busy -= 1
-                writer.write(self.answer)
-                await writer.drain()
-        except (asyncio.IncompleteReadError, ConnectionError):
-            pass
-        finally:
-            writer.close()
+    async def serve(self, reader, writer):
+        while True:
+            self.heads.append((await reader.readuntil(b"\r\n\r\n")).decode())
+            self.busy += 1
+            self.most_busy = max(self.most_busy, self.busy)
+            await self.release.wait()
+            self.busy -= 1
+            writer.write(self.answer)
+            await writer.drain()
+
+
+class DeafListener(Listener):
+    """Once it has answered, it never again reads what the client says, not even in TLS."""
+
+    def __init__(self, answer):
+        super().__init__(answer)
+        self.tls = server_tls()
+
+    async def serve(self, reader, writer):
+        await reader.readuntil(b"\r\n\r\n")
+        writer.transport.pause_reading()
+        writer.write(self.answer)
+        await asyncio.Event().wait()
 
 
 # What goes out
@@ -291,26 +293,35 @@ async def test_a_refused_stream_raises_as_it_is_opened(client, namespace):
             pytest.fail("it was opened")
 
 
-@pytest.mark.parametrize("way", ["a stream", "a request"])
-async def test_a_connection_to_a_dead_server_is_dropped_at_once(fault_proxy, shaky, way):
-    sockets = []
-    make = asyncio.get_running_loop().create_connection
+@pytest.fixture
+async def sockets():
+    """Every socket that is connected during the test; `-1` once it is closed."""
+    loop, made = asyncio.get_running_loop(), []
+    connect_socket = loop.create_connection
 
     async def remembered(*args, **more):
-        made = await make(*args, **more)
-        sockets.append(made[0].get_extra_info("socket"))
-        return made
+        transport, protocol = await connect_socket(*args, **more)
+        made.append(transport.get_extra_info("socket"))
+        return transport, protocol
 
-    asyncio.get_running_loop().create_connection = remembered
-    await inject(fault_proxy, Silence(), Match(path="configmaps"))
-    if way == "a stream":
-        async with shaky.lines(wire.watch(CONFIGMAPS), read_timeout=LONG_TIME):
-            pass
-    else:
-        with pytest.raises(errors.Unavailable):
-            await shaky.send(wire.list_page(CONFIGMAPS), timeout=0.1)
+    loop.create_connection = remembered
+    return lambda: [each.fileno() for each in made]
 
-    await asyncio.wait_for(eventually(lambda: [s.fileno() for s in sockets] == [-1]), 5)
+
+@pytest.mark.parametrize("way", ["a stream", "a request"])
+async def test_a_connection_to_a_dead_server_is_dropped_at_once(sockets, way):
+    head = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+    async with (
+        DeafListener(head if way == "a stream" else b"") as server,
+        server.client() as client,
+    ):
+        if way == "a stream":
+            async with client.lines(wire.watch(CONFIGMAPS), read_timeout=LONG_TIME):
+                pass
+        else:
+            with pytest.raises(errors.Unavailable):
+                await client.send(wire.list_page(CONFIGMAPS), timeout=0.2)
+        await asyncio.wait_for(eventually(lambda: sockets() == [-1]), 5)
 
 
 # Memory

@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 
 import pytest
 import yaml
+from tests.kube.servers import Server, drop
 
 from reroll.kube import auth, errors, wire
 from reroll.kube.client import Client
@@ -214,49 +215,37 @@ async def test_with_the_service_account_of_a_pod(cluster, token, given, tmp_path
 # Through a proxy
 
 
-class ConnectProxy:
+class ConnectProxy(Server):
     """An HTTP proxy that knows nothing but CONNECT, and writes down whom it connected to."""
 
     def __init__(self):
         self.asked = []
         self.answer = b"HTTP/1.1 200 OK\r\n\r\n"
-        self.open = set()
 
-    async def __aenter__(self):
-        self.server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
-        return self
-
-    async def __aexit__(self, *_):
-        self.server.close()
-        for task in self.open:
-            task.cancel()
-        await asyncio.gather(*self.open, return_exceptions=True)
-
-    @property
-    def url(self):
-        return f"http://127.0.0.1:{self.server.sockets[0].getsockname()[1]}"
-
-    async def _serve(self, reader, writer):
-        self.open.add(asyncio.current_task())
+    async def serve(self, reader, writer):
         head = (await reader.readuntil(b"\r\n\r\n")).decode()
         self.asked.append(head)
         writer.write(self.answer)
+        await writer.drain()
         if b" 200 " not in self.answer:
-            writer.close()
             return
         host, port = head.split(" ")[1].rsplit(":", 1)
         there_reader, there_writer = await asyncio.open_connection(host, int(port))
         try:
-            await asyncio.gather(_pump(reader, there_writer), _pump(there_reader, writer))
+            async with asyncio.TaskGroup() as group:
+                group.create_task(_pump(reader, there_writer))
+                group.create_task(_pump(there_reader, writer))
+        except* OSError:
+            pass
         finally:
-            writer.close()
-            there_writer.close()
+            await drop(there_writer)
 
 
 async def _pump(reader, writer):
     while chunk := await reader.read(65536):
         writer.write(chunk)
-    writer.close()
+        await writer.drain()
+    raise ConnectionResetError  # the other direction ends with this one
 
 
 async def test_through_a_proxy(load, token):
