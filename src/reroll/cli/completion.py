@@ -15,7 +15,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    import argcomplete
+    from argcomplete.shell_integration import shellcode
 
-    print(argcomplete.shellcode(["reroll"], shell=args.shell))
+    print(shellcode(["reroll", "kubectl-reroll"], shell=args.shell))
     return 0

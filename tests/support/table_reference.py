@@ -1,0 +1,166 @@
+"""The pages of docs/reference that come from the tables of settings, annotations, kinds and so on.
+
+`python -m tests.support.table_reference` rewrites them; tests/test_reference.py compares.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from itertools import groupby
+from pathlib import Path
+
+from prometheus_client.metrics import MetricWrapperBase
+
+from reroll.controller.metrics import Metrics
+from reroll.core.kinds import KINDS, SOURCE_KINDS
+from reroll.core.policy import ALLOW_FROM, ANNOTATIONS, DOMAIN, STAMP, STATE
+from reroll.core.reasons import Reason
+from reroll.settings import SETTINGS
+
+FOLDER = Path(__file__).parents[2] / "docs" / "reference"
+UPDATE = "python -m tests.support.table_reference"
+MARK = f"<!-- Generated from the tables: do not edit. `{UPDATE}` writes it anew. -->"
+
+
+def _page(title: str, introduction: str, *parts: str) -> str:
+    return "\n\n".join([f"# {title}", MARK, introduction, *parts]) + "\n"
+
+
+def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join(
+        f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |" for line in lines
+    )
+
+
+def settings() -> str:
+    parts = []
+    for group, found in groupby(SETTINGS, lambda row: row.about.group):
+        rows = [
+            (f"`{row.flag}`", row.about.help, f"`{row.shown_default}`" if row.shown_default else "")
+            for row in found
+        ]
+        parts += [f"## {group}", _table(("flag", "meaning", "default"), rows)]
+    example = "```yaml\n# reroll run --config reroll.yaml\ndebounce: 5s\nexclude-namespaces: [kube-system]\n```"
+    introduction = (
+        "Every setting of `reroll run` is a flag, an environment variable and a key of the config file; in this order the first one counts.\n"
+        "`--log-level debug` is `REROLL_LOG_LEVEL=debug` in the environment and `log-level: debug` in the file.\n"
+        "A setting that cannot be used is named, with what to write instead; all of them at once."
+    )
+    return _page("Settings", introduction, example, *parts)
+
+
+def annotations() -> str:
+    example = (
+        '```yaml\nmetadata:\n  annotations:\n    reroll.dev/enabled: "true"\n'
+        "    reroll.dev/sources: configmap/shared, secret/db#password\n    reroll.dev/ignore: configmap/feature-flags\n```"
+    )
+    introduction = (
+        "On a workload; the same key on its Namespace is the default for all workloads in it.\n"
+        "A value that cannot be used is never silent: it is an Event on the workload, a log line and a metric, and the rest of the policy still applies."
+    )
+    rows = [(f"`{row.key}`", row.help, f"`{row.example}`") for row in ANNOTATIONS]
+    rows += [
+        (
+            f"`{DOMAIN}sources`",
+            "more sources than the pod template names: kind, namespace if it is another one, name or glob, key if only one matters",
+            "`configmap/app, secret/db#password`",
+        ),
+        (f"`{DOMAIN}ignore`", "sources or keys that must not roll it", "`secret/db#comment`"),
+    ]
+    on_source = [
+        (f"`{DOMAIN}ignore`", "this source rolls nothing", '`"true"`'),
+        (
+            f"`{ALLOW_FROM}`",
+            "the namespaces whose workloads may name this source; globs",
+            "`team-a, team-b`",
+        ),
+    ]
+    written = [
+        (f"`{STATE}`", "on the workload: the record, what it last rolled with"),
+        (f"`{STAMP}`", "on the pod template: the stamp of the strategy `stamp`"),
+    ]
+    head = ("key", "meaning", "example")
+    return _page(
+        "Annotations",
+        introduction,
+        example,
+        "## On a workload or Namespace",
+        _table(head, rows),
+        "## On a source",
+        _table(head, on_source),
+        "## Written by Reroll",
+        _table(("key", "meaning"), written),
+    )
+
+
+def kinds() -> str:
+    introduction = "What can roll and what can make it roll. A kind whose API is not served is picked up when it appears."
+    workloads = [
+        (kind.name, f"`{kind.group}/{kind.version}`", ", ".join(f"`{s}`" for s in kind.strategies))
+        for kind in KINDS
+    ]
+    sources = [
+        (
+            row.name,
+            ", ".join(f"`{alias}`" for alias in row.aliases),
+            "HMAC" if row.keyed else "SHA-256",
+        )
+        for row in SOURCE_KINDS
+    ]
+    return _page(
+        "Kinds",
+        introduction,
+        "## Workloads\n\nThe first strategy is the default.",
+        _table(("kind", "API", "strategies"), workloads),
+        "## Sources",
+        _table(("kind", "in annotations", "digest"), sources),
+    )
+
+
+def reasons() -> str:
+    introduction = "Every decision has a reason. The same word stands in the log line, the Event and the metric label `reason`."
+    return _page(
+        "Reasons",
+        introduction,
+        _table(("reason", "meaning"), [(f"`{r.word}`", r.sentence) for r in Reason]),
+    )
+
+
+def metrics() -> str:
+    introduction = "Served at `/metrics` of `--listen`, in the format of Prometheus."
+    rows = []
+    for metric in vars(Metrics()).values():
+        if isinstance(metric, MetricWrapperBase):
+            family = next(iter(metric.describe()))
+            suffix = "_total" if family.type == "counter" else ""
+            labels = ", ".join(f"`{name}`" for name in metric._labelnames)
+            rows.append((f"`{family.name}{suffix}`", family.type, labels, family.documentation))
+    rows += [
+        ("`reroll_build_info`", "gauge", "`version`", "The version that runs; always 1"),
+        (
+            "`reroll_watch_age_seconds`",
+            "gauge",
+            "`resource`",
+            "Seconds since the API server last told anything on a watch",
+        ),
+    ]
+    return _page(
+        "Metrics", introduction, _table(("metric", "type", "labels", "meaning"), sorted(rows))
+    )
+
+
+PAGES: dict[str, Callable[[], str]] = {
+    "settings.md": settings,
+    "annotations.md": annotations,
+    "kinds.md": kinds,
+    "reasons.md": reasons,
+    "metrics.md": metrics,
+}
+
+
+def main() -> None:
+    for name, page in PAGES.items():
+        (FOLDER / name).write_text(page(), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
