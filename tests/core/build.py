@@ -2,7 +2,7 @@
 
 import copy
 import json
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import msgspec
@@ -10,7 +10,10 @@ import msgspec
 from reroll.core import digest, workloads
 from reroll.core.kinds import KINDS, Kind
 from reroll.core.objects import Content, Key, Moment, Reference
+from reroll.core.plan import Absence, Snapshot
 from reroll.core.pods import PodSpec
+from reroll.core.policy import STATE, Policy
+from reroll.core.records import Record, write
 from reroll.core.workloads import Manifest, Workload
 
 NOW = datetime(2026, 3, 1, 12, 0, 0, tzinfo=UTC)
@@ -89,6 +92,31 @@ def decoded(document: Document) -> Manifest:
 
 def workload(kind: Kind, document: Document, before: Workload | None = None) -> Workload:
     return workloads.workload(kind, decoded(document), before)
+
+
+EAGER = Policy(enabled=True, debounce=timedelta())
+
+
+def snapshot(
+    sources: dict[Reference, Content | Absence],
+    record: Record | None = None,
+    *,
+    kind: Kind = DEPLOYMENT,
+    policy: Policy = EAGER,
+    changes: Document | None = None,
+    **more: Any,
+) -> Snapshot:
+    """What a decision looks at: a workload with `record`, and `changes` made to it by hand."""
+    annotations = {"reroll.dev/enabled": "true", **({STATE: write(record)} if record else {})}
+    seen = workload(kind, document(kind, annotations=annotations))
+    return Snapshot(
+        msgspec.structs.replace(seen, **(changes or {})),
+        kind,
+        policy,
+        tuple(sources),
+        {ref.source: held for ref, held in sources.items()},
+        **more,
+    )
 
 
 def at_path(document: Any, path: tuple[str, ...]) -> Any:

@@ -100,6 +100,8 @@ class Content(msgspec.Struct, frozen=True, gc=False):
     """The keys that the last change touched, where it was watched."""
     ignored: bool = False
     allow_from: frozenset[str] = frozenset()
+    created: bool = False
+    """It is what the source came into being with, as far as is known."""
 
     @property
     def keys(self) -> frozenset[str]:

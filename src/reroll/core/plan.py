@@ -11,7 +11,7 @@ from enum import Enum
 import msgspec
 
 from reroll.core.digest import ABSENT, AWAITED, reference_digest, stamp
-from reroll.core.kinds import Kind, Strategy
+from reroll.core.kinds import SOURCE_KINDS, Kind, Strategy, Watched
 from reroll.core.objects import Content, Key, Moment, Problem, Reference
 from reroll.core.policy import Policy
 from reroll.core.reasons import Reason
@@ -49,6 +49,8 @@ class Snapshot(msgspec.Struct, frozen=True, gc=False):
     policy: Policy
     references: tuple[Reference, ...]
     sources: Mapping[Key, Content | Absence]
+    gone: Mapping[Key, int] = {}
+    """For sources that are missing: the version after which they were, where that is known."""
     keys: Keys = Keys()
     patterns: tuple[str, ...] = ()
     """The globs of the policy: a source that one of them finds later counts as changed."""
@@ -77,8 +79,15 @@ class Comparison(msgspec.Struct, frozen=True, gc=False):
     changes: tuple[Change, ...] = ()
     missing: tuple[Reference, ...] = ()
     unread: tuple[Reference, ...] = ()
+    gone: tuple[str, ...] = ()
+    """Entries of optional sources that went away: new pods start without them."""
     lost: bool = False
     """Secrets could not be compared: the key of the record is gone."""
+
+    @property
+    def started_with(self) -> dict[str, str]:
+        """What pods have that start now."""
+        return self.wanted | dict.fromkeys(self.gone, ABSENT)
 
 
 class Plan(msgspec.Struct, frozen=True, gc=False):
@@ -115,59 +124,84 @@ def plan(seen: Snapshot, now: datetime) -> Plan:
 def compare(seen: Snapshot) -> Comparison:
     """What the sources hold now against what the record says."""
     record = seen.workload.record
-    known = record if isinstance(record, Record) else None
+    known = record.s if isinstance(record, Record) else {}
     wanted: dict[str, str] = dict.fromkeys(seen.patterns, "*")
     changes: list[Change] = []
     missing: list[Reference] = []
     unread: list[Reference] = []
+    gone: list[str] = []
     lost = False
     for reference in seen.references:
         content = seen.sources.get(reference.source, Absence.UNREAD)
-        if content is Absence.UNREAD:
+        there = content if isinstance(content, Content) else None
+        digest = reference_digest(reference, there, seen.keys.current) if there else None
+        if content is Absence.UNREAD or (there and digest is None):
             unread.append(reference)
             continue
-        if isinstance(content, Content) and content.ignored:
+        if there and there.ignored:
             continue
-        there = content if isinstance(content, Content) else None
         if content is not Absence.FORBIDDEN and reference.missing_from(there):
             missing.append(reference)
         if reference.only_presence_matters:
             continue
         entry = reference.entry(seen.workload.key.namespace)
-        recorded = known.s.get(entry) if known else None
-        if there is None:
-            # A source that went away rolls nothing; it counts again when it comes back different.
-            if recorded is not None:
-                wanted[entry] = recorded
-            elif content is Absence.MISSING:
-                wanted[entry] = AWAITED if reference.required else ABSENT
+        recorded = known.get(entry)
+        if there is None or digest is None:
+            if value := _without_content(seen, reference, recorded, content):
+                wanted[entry] = value
+                if content is Absence.MISSING and not reference.required:
+                    gone.append(entry)
             continue
-        wanted[entry] = reference_digest(reference, there, seen.keys.current) or ABSENT
-        then = _same_key_digest(reference, there, seen, known)
-        if then is None:
+        wanted[entry] = digest
+        changed = _has_changed(seen, reference, recorded, there)
+        if changed is None:
             lost = True
-        elif _has_changed(seen, reference, recorded, then, there.changed):
-            keys = there.changed_keys - reference.without
-            keys = keys if reference.keys is None else keys & reference.keys
-            changes.append(Change(reference, entry, there.changed, keys))
-    return Comparison(wanted, tuple(changes), tuple(missing), tuple(unread), lost)
+        elif changed:
+            changes.append(Change(reference, entry, there.changed, _keys(reference, there)))
+    return Comparison(wanted, tuple(changes), tuple(missing), tuple(unread), tuple(gone), lost)
 
 
-def _same_key_digest(
-    reference: Reference, content: Content, seen: Snapshot, record: Record | None
+def _without_content(
+    seen: Snapshot, reference: Reference, recorded: str | None, why: Content | Absence
 ) -> str | None:
-    """The digest now, made with the HMAC key that the record was made with."""
-    return reference_digest(reference, content, record.k if record else seen.keys.current)
+    """What to record of a source that is not there.
+
+    A source that went away rolls nothing: it counts again when it comes back different, or if pods
+    started without it.
+    """
+    if why is not Absence.MISSING:
+        return recorded
+    if reference.required:
+        return AWAITED if recorded in _NEVER_THERE else recorded
+    since = seen.gone.get(reference.source, 0)
+    replaced = seen.workload.replaces_pods and 0 < since <= seen.workload.template.after
+    return ABSENT if recorded in _NEVER_THERE or replaced else recorded
+
+
+_NEVER_THERE = frozenset((None, ABSENT, AWAITED))
+_TOLD_BY_PODS = frozenset(row.name for row in SOURCE_KINDS if row.watched is Watched.STATUSES)
+
+
+def _keys(reference: Reference, content: Content) -> frozenset[str]:
+    """The keys that changed, of those that the workload uses."""
+    keys = content.changed_keys - reference.without
+    return keys if reference.keys is None else keys & reference.keys
 
 
 def _has_changed(
-    seen: Snapshot, reference: Reference, recorded: str | None, now: str, changed: Moment
-) -> bool:
-    """Whether a content that exists is news to the workload's pods."""
+    seen: Snapshot, reference: Reference, recorded: str | None, content: Content
+) -> bool | None:
+    """Whether a content that exists is news to the workload's pods; `None` if nothing can tell."""
     record = seen.workload.record
-    if recorded is not None:
+    if recorded not in _NEVER_THERE and isinstance(record, Record):
+        now = reference_digest(reference, content, record.k)
+        return None if now is None else now != recorded
+    if reference.source.kind in _TOLD_BY_PODS or (reference.required and content.created):
         # No pod can have started without a required source, so its first content is no news.
-        return recorded not in {now, AWAITED}
+        return False
+    if recorded is not None:
+        return True
+    changed = content.changed
     if not isinstance(record, Record):
         # Not adopted yet, but the change was watched after the workload was: its pods are older.
         return 0 < seen.workload.seen <= changed.after
@@ -175,9 +209,10 @@ def _has_changed(
         # A glob that the record knows found one more source.
         return reference.pattern in record.s
     # A new reference: its pods came with the template that made it, unless the content is newer.
+    # Sources tell whole seconds.
     return (
         not reference.added
-        and bool(changed.at and changed.at > record.at)
+        and bool(changed.at and changed.at >= record.at.replace(microsecond=0))
         and _is_newer_than_pods(seen, changed)
     )
 
@@ -223,12 +258,14 @@ def new_here(seen: Snapshot, found: Comparison, now: datetime) -> Plan | None:
     return _write(seen, found, now, Reason.ADOPTED, message)
 
 
-def unfinished(seen: Snapshot, found: Comparison, _now: datetime) -> Plan | None:
+def unfinished(seen: Snapshot, found: Comparison, now: datetime) -> Plan | None:
     """An earlier roll is still being carried out, and nothing has changed since."""
     record = seen.workload.record
     if not isinstance(record, Record) or record.todo is None or found.changes:
         return None
-    return Plan(Reason.CONTINUED, Reason.CONTINUED.sentence, resume=record.todo)
+    return source_missing(seen, found, now) or Plan(
+        Reason.CONTINUED, Reason.CONTINUED.sentence, resume=record.todo
+    )
 
 
 def went_back(seen: Snapshot, found: Comparison, now: datetime) -> Plan | None:
@@ -267,6 +304,7 @@ def rolled_elsewhere(seen: Snapshot, found: Comparison, now: datetime) -> Plan |
     """Somebody changed the template after the content changed: the new pods have it already."""
     if any(_is_newer_than_pods(seen, change.changed) for change in found.changes):
         return None
+    found = msgspec.structs.replace(found, wanted=found.started_with)
     return _write(seen, found, now, Reason.ROLLED_ELSEWHERE, Reason.ROLLED_ELSEWHERE.sentence)
 
 
@@ -284,7 +322,9 @@ def paused(seen: Snapshot, _: Comparison, _now: datetime) -> Plan | None:
 def debouncing(seen: Snapshot, _: Comparison, now: datetime) -> Plan | None:
     since = seen.waiting_since or now
     quiet = (seen.quiet_since or since) + seen.policy.debounce
-    until = min(quiet, since + seen.policy.debounce_limit)
+    # A workload that asks for more quiet than the limit gets it once.
+    limit = max(seen.policy.debounce, seen.policy.debounce_limit)
+    until = min(quiet, since + limit)
     if now >= until:
         return None
     return Plan(Reason.DEBOUNCING, Reason.DEBOUNCING.sentence, revisit_at=until)
@@ -307,6 +347,7 @@ GATES: tuple[Gate, ...] = (
 
 
 def _roll(seen: Snapshot, found: Comparison, now: datetime) -> Plan:
+    found = msgspec.structs.replace(found, wanted=found.started_with)
     strategy = seen.policy.strategy_for(seen.kind)
     names = [change.entry for change in found.changes]
     keys = sorted({key for change in found.changes for key in change.keys})
@@ -333,9 +374,13 @@ def _record(
     seen: Snapshot, found: Comparison, now: datetime, reason: Reason, **more: object
 ) -> Record:
     record = seen.workload.record
+    number = _highest(seen)
+    if seen.kind.copies_record:
+        # An undo is told by numbers, and nobody has seen them all: so they grow with time.
+        number = max(number, int(now.timestamp()))
     return successor(
         record if isinstance(record, Record) else None,
-        _highest(seen),
+        number,
         at=now,
         why=reason.word,
         s=found.wanted,

@@ -73,7 +73,8 @@ def content(source: Source, keyring: Keyring | None, changed: Moment) -> Content
     else:
         values = _decoded(texts or {})
         digests = {key_id: value_digests(values, key) for key_id, key in keyring.items()}
-    return annotated(Content(digests, changed=changed), source.metadata)
+    created = changed.at is not None and changed.at == source.metadata.creation_timestamp
+    return annotated(Content(digests, changed=changed, created=created), source.metadata)
 
 
 def annotated(kept: Content, metadata: Metadata) -> Content:

@@ -91,6 +91,7 @@ class World:
         self._scope = scope
         self._wake, self._read = wake, read
         self._globs: dict[tuple[str, str], dict[Pattern, set[Key]]] = {}
+        self._unexpanded: set[tuple[str, str]] = set()
         self._lenders: dict[Key, tuple[Key, dict[str, str]]] = {}
 
     # Namespaces
@@ -232,6 +233,7 @@ class World:
             users = self._globs.setdefault(place, {}).setdefault(pattern, set())
             if key not in users:
                 users.add(key)
+                self._unexpanded.add(place)
                 self._read(Key(*place, ""))
 
     def _unglob(self, key: Key, keep: Iterable[Pattern] = ()) -> None:
@@ -243,6 +245,21 @@ class World:
                     del by_pattern[pattern]
             if not by_pattern:
                 del self._globs[place]
+
+    def expanded(self, kind: str, namespace: str) -> None:
+        """What globs mean in a namespace is known, so that those who use one can be decided on."""
+        self._unexpanded.discard((kind, namespace))
+        for users in self._globs.get((kind, namespace), {}).values():
+            for key in users:
+                self._wake(key, True)
+
+    def _unknown(self, tracked: Tracked) -> Iterator[Reference]:
+        """The globs of which it is not known yet what they mean."""
+        home = tracked.workload.key.namespace
+        for pattern in tracked.policy.sources:
+            place = (pattern.kind, pattern.namespace or home)
+            if pattern.is_glob and place in self._unexpanded:
+                yield Reference(Key(*place, pattern.name), added=True)
 
     def globbed(self, source: Key) -> bool:
         """Whether some glob means this source, whether or not it is known yet."""
@@ -321,7 +338,7 @@ class World:
             self._wake(key, False)
 
     def content_seen(self, key: Key, new: Content | Absence, version: int) -> None:
-        known = self.sources.get(key)
+        known = self.sources.get(key) or self._meet(key)
         if known is None or 0 < version < known.version:
             return
         old = known.content
@@ -330,7 +347,10 @@ class World:
             if _is_same(old, new):
                 # Only labels or annotations: when its content changed stays as it was.
                 new = msgspec.structs.replace(
-                    new, changed=old.changed, changed_keys=old.changed_keys
+                    new,
+                    changed=old.changed,
+                    changed_keys=old.changed_keys,
+                    created=old.created,
                 )
             else:
                 new = msgspec.structs.replace(new, changed_keys=_changed_keys(old, new))
@@ -363,12 +383,14 @@ class World:
         if tracked is None:
             return None
         refs, problems = self._consented(tracked)
+        refs += tuple(self._unknown(tracked))
         return Snapshot(
             workload=tracked.workload,
             kind=kind,
             policy=tracked.policy,
             references=refs,
             sources={ref.source: self._content(ref.source) for ref in refs},
+            gone={ref.source: self._gone(ref.source) for ref in refs},
             keys=self.keys,
             patterns=tuple(str(p) for p in tracked.policy.sources if p.is_glob),
             waiting_since=tracked.waiting_since,
@@ -379,6 +401,11 @@ class World:
     def _content(self, source: Key) -> Content | Absence:
         known = self.sources.get(source)
         return known.content if known else Absence.UNREAD
+
+    def _gone(self, source: Key) -> int:
+        """The version after which a source was missing; 0 if it is there, or nobody knows."""
+        known = self.sources.get(source)
+        return known.version if known and known.content is Absence.MISSING else 0
 
     def _consented(self, tracked: Tracked) -> tuple[tuple[Reference, ...], tuple[Problem, ...]]:
         """Without the sources of other namespaces that do not let this one refer to them."""

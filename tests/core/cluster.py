@@ -1,0 +1,279 @@
+"""A model of one Deployment in a cluster, with the engine at work on it: no I/O, no real time.
+
+Every write has a version of its own. Pods start with what their sources hold at that moment, and
+only if all that they need is there; a template that came into effect replaces them at once. What
+the engine knows comes from a watch that can be stopped or cut, as a controller's can.
+"""
+
+import copy
+import json
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any
+
+import msgspec
+from tests.core import build
+from tests.core.build import DEPLOYMENT, EAGER, NOW, Document
+
+from reroll.core.objects import Content, Key, Moment, Reference
+from reroll.core.patches import patch
+from reroll.core.plan import Absence, History, Plan, Snapshot, plan
+from reroll.core.policy import STATE, Policy
+from reroll.core.records import Record, read
+from reroll.core.references import references
+from reroll.core.workloads import Workload, workload
+
+Values = dict[str, str]
+
+
+@dataclass
+class Source:
+    values: Values
+    version: int
+    at: datetime
+    created: datetime
+
+
+@dataclass
+class ReplicaSet:
+    template: Document
+    created: datetime
+    annotations: dict[str, str] = field(default_factory=dict)
+    revision: int = 0
+
+
+class Cluster:
+    def __init__(self, pods: Document, *, policy: Policy = EAGER) -> None:
+        self.version, self.now, self.policy = 100, NOW, policy
+        self.sources: dict[Key, Source] = {}
+        self.document = build.document(DEPLOYMENT, pods)
+        self.sets: list[ReplicaSet] = []
+        self.pods: dict[Key, Values | None] | None = None
+        self.pods_template: Document | None = None
+        self.pods_waited = False
+        self.watching = True
+        self.seen: Workload | None = None
+        self.contents: dict[Key, Content] = {}
+        self.known: dict[Key, int] = {}
+        self.gone: dict[Key, int] = {}
+        self.rolls: list[Plan] = []
+        self._write({})
+
+    # What people do
+
+    def tick(self, seconds: float = 1.0) -> None:
+        self.now += timedelta(seconds=seconds)
+
+    def put(self, source: Key, **values: str) -> None:
+        """Create or change a source: keys that are not named stay."""
+        self.version += 1
+        old = self.sources.get(source)
+        merged = {**(old.values if old else {}), **values}
+        created = old.created if old else self._second
+        self.sources[source] = Source(merged, self.version, self._second, created)
+        self.start_pods()
+        self._watch_source(source)
+
+    def delete(self, source: Key) -> None:
+        if self.sources.pop(source, None):
+            self.version += 1
+            self._watch_source(source)
+
+    def edit(self, **container: Any) -> None:
+        """Somebody changes the pod template."""
+        after = copy.deepcopy(self.document)
+        after["spec"]["template"]["spec"]["containers"][0].update(container)
+        self._write(after)
+
+    def pause(self, paused: bool) -> None:
+        after = copy.deepcopy(self.document)
+        after["spec"]["paused"] = paused
+        self._write(after)
+
+    def remove_record(self) -> None:
+        after = copy.deepcopy(self.document)
+        after["metadata"]["annotations"].pop(STATE, None)
+        self._write(after)
+
+    def undo(self) -> bool:
+        """What `kubectl rollout undo` does; whether there was anything to go back to."""
+        earlier = sorted(self.sets, key=lambda one: one.revision)[-2:-1]
+        if not earlier or self.document["spec"].get("paused"):
+            return False
+        after = copy.deepcopy(self.document)
+        after["spec"]["template"] = copy.deepcopy(earlier[0].template)
+        after["metadata"]["annotations"] = dict(earlier[0].annotations)
+        self._write(after)
+        return True
+
+    # Kubernetes
+
+    @property
+    def _second(self) -> datetime:
+        return self.now.replace(microsecond=0)
+
+    def _write(self, after: Document) -> None:
+        after = after or copy.deepcopy(self.document)
+        self.version += 1
+        if after != self.document:
+            after["metadata"]["generation"] += 1
+        after["metadata"]["resourceVersion"] = str(self.version)
+        self.document = after
+        self._roll_out()
+        self._watch_workload()
+
+    def _roll_out(self) -> None:
+        if self.document["spec"].get("paused"):
+            return
+        pods = self.document["spec"]["template"]
+        current = next((one for one in self.sets if one.template == pods), None)
+        if current is None:
+            current = ReplicaSet(copy.deepcopy(pods), self._second)
+            self.sets.append(current)
+        newest = max(one.revision for one in self.sets)
+        if current.revision < newest or not newest:
+            current.revision = newest + 1
+        current.annotations = dict(self.document["metadata"]["annotations"])
+        self.start_pods()
+
+    def start_pods(self) -> None:
+        if self.document["spec"].get("paused"):
+            return
+        pods = self.document["spec"]["template"]
+        needed = self._references(pods)
+        if pods == self.pods_template:
+            return
+        if any(self._stops(ref) for ref in needed):
+            self.pods_waited = True
+            return
+        self.pods_template = copy.deepcopy(pods)
+        self.pods = {ref.source: self.values(ref.source) for ref in needed}
+
+    def values(self, source: Key) -> Values | None:
+        there = self.sources.get(source)
+        return dict(there.values) if there else None
+
+    def _stops(self, ref: Reference) -> bool:
+        values = self.values(ref.source)
+        return ref.missing_from(None if values is None else build.content(values))
+
+    def _references(self, pods: Document) -> tuple[Reference, ...]:
+        seen = build.workload(DEPLOYMENT, build.document(DEPLOYMENT, pods))
+        return references(build.HOME, seen.uses, mounts_are_live=self.policy.mounts_are_live)
+
+    # The watch
+
+    def stop(self) -> None:
+        """The controller ends, and with it all that it knows."""
+        self.watching = False
+        self.seen, self.contents, self.known, self.gone = None, {}, {}, {}
+
+    def cut(self) -> None:
+        self.watching = False
+
+    def reconnect(self) -> None:
+        self.watching = True
+        self._watch_workload(watched=False)
+        for source in {*self.sources, *self.contents}:
+            self._watch_source(source, watched=False)
+
+    def _watch_workload(self, *, watched: bool = True) -> None:
+        if self.watching:
+            decoded = build.decoded(self.document)
+            self.seen = workload(DEPLOYMENT, decoded, self.seen, watched=watched)
+
+    def _watch_source(self, source: Key, *, watched: bool = True) -> None:
+        if not self.watching:
+            return
+        there = self.sources.get(source)
+        if there is None:
+            self.contents.pop(source, None)
+            self.gone[source] = self.version if watched else self.known.get(source, 0)
+            return
+        after = there.version - 1 if watched else self.known.get(source, 0)
+        moment = Moment(after, there.version, there.at)
+        self.known[source] = there.version
+        new = build.content(there.values, moment, created=there.at == there.created)
+        old = self.contents.get(source)
+        if old is None or old.digests != new.digests:
+            self.contents[source] = new
+
+    # The engine
+
+    @property
+    def is_new(self) -> bool:
+        """Whether the engine knows nothing of what the pods have."""
+        return self.seen is None or self.seen.record is None
+
+    def decide(self) -> Plan:
+        seen = self.snapshot()
+        decided = plan(seen, self.now)
+        if decided.look_back:
+            decided = plan(msgspec.structs.replace(seen, history=self._history()), self.now)
+        return decided
+
+    def snapshot(self) -> Snapshot:
+        assert self.seen is not None
+        refs = references(build.HOME, self.seen.uses, mounts_are_live=self.policy.mounts_are_live)
+        contents = {ref.source: self.contents.get(ref.source, Absence.MISSING) for ref in refs}
+        return Snapshot(self.seen, DEPLOYMENT, self.policy, refs, contents, self.gone)
+
+    def _history(self) -> History:
+        current = max(self.sets, key=lambda one: one.revision)
+        numbers = [r.n for one in self.sets if isinstance(r := _record(one), Record)]
+        return History(current.created, max(numbers, default=0))
+
+    def step(self) -> Plan:
+        """Look once and do what should be done."""
+        assert self.seen is not None
+        decided = self.decide()
+        if decided.record is not None:
+            self._write(build.patched(self.document, patch(self.seen, DEPLOYMENT, decided)))
+        if decided.roll is not None:
+            self.rolls.append(decided)
+        return decided
+
+    def settle(self) -> list[Plan]:
+        """Look until there is nothing to do; what was done, in order."""
+        done = []
+        while (decided := self.step()).record is not None:
+            done.append(decided)
+            assert len(done) < 5, f"it never settles: {[str(one.reason) for one in done]}"
+        return done
+
+    def stale(self) -> set[Key]:
+        """Sources whose content the pods do not have, although it is there, and will not get."""
+        found = set()
+        paused = self.document["spec"].get("paused")
+        if not paused and self.pods_template != self.document["spec"]["template"]:
+            return found  # They wait for a source, and start with what there is then.
+        for ref in self._references(self.pods_template or {}):
+            started, now = (self.pods or {}).get(ref.source), self.values(ref.source)
+            if now is not None and _used(ref, started) != _used(ref, now):
+                found.add(ref.source)
+        return found
+
+
+def _used(ref: Reference, values: Values | None) -> Values | None:
+    if values is None or ref.keys is None:
+        return values
+    return {key: value for key, value in values.items() if key in ref.keys}
+
+
+def _record(one: ReplicaSet) -> object:
+    return read(one.annotations.get(STATE))
+
+
+def env_from(*, optional: bool = False, **sources: str) -> list[Document]:
+    """`envFrom` of a container: `configmap="app"`, `secret="db"`."""
+    fields = {"configmap": "configMapRef", "secret": "secretRef"}
+    return [
+        {fields[kind]: {"name": name, **({"optional": True} if optional else {})}}
+        for kind, name in sources.items()
+    ]
+
+
+def env(name: str, key: str, *, optional: bool = False) -> Document:
+    """A variable from one key of a ConfigMap."""
+    ref = {"name": name, "key": key, **({"optional": True} if optional else {})}
+    return json.loads(json.dumps({"name": key.upper(), "valueFrom": {"configMapKeyRef": ref}}))
