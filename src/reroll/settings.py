@@ -10,19 +10,20 @@ from typing import Annotated, Any, Literal, NamedTuple, get_args, get_origin, ge
 
 import msgspec
 
-from reroll.core.durations import format_duration, parse_duration
-from reroll.core.kinds import Strategy
+from reroll.core.durations import format_duration
+from reroll.core.values import PARSERS, Address, KindNames, LabelSelector, Texts
 
 ENVIRONMENT_PREFIX = "REROLL_"
-Texts = tuple[str, ...]
 
 
 class About(NamedTuple):
     group: str
     help: str
     example: str = ""
+    least: timedelta = timedelta()
 
 
+SECOND = timedelta(seconds=1)
 SCOPE = "What it looks at"
 ROLL = "How it rolls"
 CLUSTER = "The cluster"
@@ -63,17 +64,17 @@ class Settings(msgspec.Struct, frozen=True):
         Texts, About(SCOPE, "never these namespaces; globs", "kube-*")
     ] = ()
     namespace_selector: Annotated[
-        str, About(SCOPE, "only namespaces with these labels", "team=shop")
-    ] = ""
+        LabelSelector, About(SCOPE, "only namespaces with these labels", "team=shop")
+    ] = LabelSelector("")
     workload_selector: Annotated[
-        str, About(SCOPE, "only workloads with these labels", "tier!=batch")
-    ] = ""
+        LabelSelector, About(SCOPE, "only workloads with these labels", "tier!=batch")
+    ] = LabelSelector("")
     source_selector: Annotated[
-        str, About(SCOPE, "only ConfigMaps and Secrets with these labels", "reload=yes")
-    ] = ""
+        LabelSelector, About(SCOPE, "only ConfigMaps and Secrets with these labels", "reload=yes")
+    ] = LabelSelector("")
     exclude_kinds: Annotated[
-        Texts, About(SCOPE, "leave these kinds of workloads alone", "Job,CronJob")
-    ] = ()
+        KindNames, About(SCOPE, "leave these kinds of workloads alone", "Job,CronJob")
+    ] = KindNames(())
     auto_all: Annotated[bool, About(SCOPE, "every workload is in, unless it opted out", "true")] = (
         False
     )
@@ -110,15 +111,15 @@ class Settings(msgspec.Struct, frozen=True):
         str, About(RUN, "name of the Lease; give each installation its own", "reroll-team-a")
     ] = "reroll"
     lease_duration: Annotated[
-        timedelta, About(RUN, "how long a dead leader is waited for", "15s")
+        timedelta, About(RUN, "how long a dead leader is waited for", "15s", SECOND)
     ] = timedelta(seconds=15)
     digest_key: Annotated[
         str,
         About(RUN, "name of the Secret with the key for digests of Secrets", "reroll-digest-key"),
     ] = "reroll-digest-key"
     listen: Annotated[
-        str, About(RUN, "address for /metrics, /healthz and /readyz; empty: none", ":9090")
-    ] = ":8080"
+        Address, About(RUN, "address for /metrics, /healthz and /readyz; empty: none", ":9090")
+    ] = Address(":8080")
     log_format: Annotated[
         Literal["auto", "json", "text"],
         About(RUN, "`auto`: text in a terminal, JSON elsewhere", "json"),
@@ -131,7 +132,7 @@ class Settings(msgspec.Struct, frozen=True):
         timedelta, About(RUN, "longest time to finish what is under way when asked to stop", "10s")
     ] = timedelta(seconds=10)
     watch_silence: Annotated[
-        timedelta, About(RUN, "a watch that was silent for so long is opened again", "2m")
+        timedelta, About(RUN, "a watch that was silent for so long is opened again", "2m", SECOND)
     ] = timedelta(seconds=100)
 
 
@@ -183,6 +184,7 @@ def _table() -> tuple[Setting, ...]:
 
 
 SETTINGS: tuple[Setting, ...] = _table()
+GROUPS: tuple[str, ...] = (SCOPE, ROLL, CLUSTER, RUN)
 
 
 class SettingsError(Exception):
@@ -225,59 +227,30 @@ def resolve(
 def _together(values: Mapping[str, Any]) -> list[str]:
     """What is wrong only in company."""
     problems = []
-    if values.get("namespaces") and values.get("namespace_selector"):
+    all_values = {row.name: values.get(row.name, row.default) for row in SETTINGS}
+    if all_values["namespaces"] and all_values["namespace_selector"]:
         problems.append(
             "--namespace-selector needs to see all namespaces and --namespaces does not; use one"
         )
-    quiet, limit = (values.get(name) for name in ("debounce", "debounce_limit"))
-    if quiet is not None and limit is not None and quiet > limit:
-        problems.append("--debounce is longer than --debounce-limit; lower one or raise the other")
+    quiet, limit = all_values["debounce"], all_values["debounce_limit"]
+    if quiet > limit:
+        problems.append(
+            f"--debounce ({format_duration(quiet)}) is longer than --debounce-limit "
+            f"({format_duration(limit)}); lower one or raise the other"
+        )
     return problems
 
 
 def _parse(row: Setting, given: Any) -> Any:
-    text = given if isinstance(given, str) else None
+    """The value, or a `ValueError` whose text says what to write instead."""
     if row.choices:
         if str(given) not in row.choices:
-            choices = ", ".join(choice for choice in row.choices if choice)
-            raise ValueError(f"is none of {choices}")
+            raise ValueError(f"is none of {', '.join(choice for choice in row.choices if choice)}")
         return str(given)
-    if row.type is bool:
-        return _boolean(given)
-    if row.type is timedelta:
-        duration = parse_duration(str(given))
-        if duration is None:
-            raise ValueError('is not a duration; write e.g. "500ms", "5s" or "1m30s"')
-        return duration
-    if row.type in {int, float}:
-        return _number(row, given)
-    if row.type == Texts:
-        items = text.split(",") if text is not None else given
-        if not isinstance(items, list):
-            raise ValueError("is not a list")
-        return tuple(str(item).strip() for item in items if str(item).strip())
-    if text is None:
-        raise ValueError("is not text; put it in quotes")
-    return text
-
-
-def _boolean(given: Any) -> bool:
-    match str(given).strip().lower():
-        case "true" | "1" | "yes" | "on":
-            return True
-        case "false" | "0" | "no" | "off":
-            return False
-    raise ValueError('is neither "true" nor "false"')
-
-
-def _number(row: Setting, given: Any) -> Any:
-    try:
-        number = row.type(str(given))
-    except ValueError:
-        raise ValueError("is not a number") from None
-    if not 0 < number < 1_000_000:
-        raise ValueError("is not a number above 0")
-    return number
+    value = PARSERS[row.type](given)
+    if row.type is timedelta and value < row.about.least:
+        raise ValueError(f"is too short; give it at least {format_duration(row.about.least)}")
+    return value
 
 
 def _nearest(word: str, known: set[str]) -> str:
@@ -285,7 +258,3 @@ def _nearest(word: str, known: set[str]) -> str:
 
     near = get_close_matches(word, known, 1)
     return f"; did you mean {near[0]!r}?" if near else "; see `reroll run --help`"
-
-
-def default_strategy(settings: Settings) -> Strategy | None:
-    return Strategy(settings.strategy) if settings.strategy else None

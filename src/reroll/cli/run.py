@@ -20,12 +20,11 @@ from reroll.controller.events import Recorder
 from reroll.controller.metrics import Metrics
 from reroll.controller.supervisor import Supervisor
 from reroll.controller.telemetry import Telemetry
-from reroll.core.selectors import parse_selector
 from reroll.features.rollout.feature import Rollouts
 from reroll.kube.auth import load
 from reroll.kube.client import Client
 from reroll.kube.errors import ConfigError
-from reroll.settings import SETTINGS, Settings, SettingsError, resolve
+from reroll.settings import GROUPS, SETTINGS, Settings, SettingsError, resolve
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -37,22 +36,16 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--config", metavar="FILE", help="YAML file with settings (also $REROLL_CONFIG)"
     )
-    groups: dict[str, Any] = {}
+    groups = {title: parser.add_argument_group(title) for title in GROUPS}
     for row in SETTINGS:
-        group = groups.setdefault(row.about.group, None) or parser.add_argument_group(
-            row.about.group
-        )
-        groups[row.about.group] = group
         default = f" (default: {row.shown_default})" if row.shown_default else ""
         if row.type is bool:
             more: dict[str, Any] = {"nargs": "?", "const": "true", "metavar": "true|false"}
         else:
-            more = {
-                "metavar": "|".join(c for c in row.choices if c)
-                or row.about.example.upper()[:12]
-                or "TEXT"
-            }
-        group.add_argument(row.flag, dest=row.name, help=row.about.help + default, **more)
+            more = {"metavar": "|".join(c for c in row.choices if c) or row.about.example}
+        groups[row.about.group].add_argument(
+            row.flag, dest=row.name, help=row.about.help + default, **more
+        )
 
 
 def run(args: argparse.Namespace) -> int:
@@ -71,25 +64,10 @@ def _settings(args: argparse.Namespace, environment: Mapping[str, str]) -> Setti
     path = args.config or environment.get("REROLL_CONFIG") or ""
     flags = {row.name: v for row in SETTINGS if (v := getattr(args, row.name)) is not None}
     try:
-        settings = resolve(flags, environment, _file(path), path)
-        _check_selectors(settings)
+        return resolve(flags, environment, _file(path), path)
     except SettingsError as error:
         lines = "\n".join(f"  {problem}" for problem in error.problems)
         raise CommandError(f"these settings cannot be used:\n{lines}", Exit.USAGE) from None
-    return settings
-
-
-def _check_selectors(settings: Settings) -> None:
-    problems = [
-        f'--{name.replace("_", "-")}: {text!r} is not a label selector; write e.g. "team=shop"'
-        for name in ("namespace_selector", "workload_selector", "source_selector")
-        if parse_selector(text := getattr(settings, name)) is None
-    ]
-    _, colon, port = settings.listen.rpartition(":")
-    if settings.listen and not (colon and port.isdecimal() and int(port) < 65536):
-        problems.append(f'--listen: {settings.listen!r} is not an address; write e.g. ":8080"')
-    if problems:
-        raise SettingsError(problems)
 
 
 def _file(path: str) -> dict[str, Any]:

@@ -79,5 +79,7 @@ def _time(record: logging.LogRecord) -> str:
 
 
 def _quoted(value: object) -> str:
+    """As it is if it is one word; otherwise quoted, so that no value can pass for another line."""
     text = str(value)
-    return f'"{text}"' if " " in text else text
+    plain = text.isprintable() and not {" ", '"'} & set(text)
+    return text if plain else msgspec.json.encode(text).decode()

@@ -2,13 +2,13 @@
 
 1. A key is in it once, however often it is added; the earliest time wins. 2. A key runs in one
 place at a time; added while it runs, it runs once more afterwards. 3. Keys that are due leave in
-the order they became due; urgent ones before the others. 4. Nothing here sleeps: a timer of the
-event loop moves a key over when it is due.
+the order they became due; urgent ones before the others, and once urgent is urgent. 4. Nothing here
+sleeps: a timer of the event loop moves a key over when it is due.
 """
 
 import asyncio
 import heapq
-from collections import deque
+from collections import OrderedDict, deque
 from collections.abc import Hashable
 from itertools import count
 from typing import Generic, TypeVar
@@ -24,26 +24,31 @@ class Queue(Generic[K]):
         self._due: dict[K, float] = {}
         self._later: list[tuple[float, int, K]] = []
         self._order = count()
-        self._urgent: deque[K] = deque()
-        self._patient: deque[K] = deque()
-        self._ready: dict[K, float] = {}
+        # Since when each key that is due has been so, in the order in which they leave.
+        self._urgent: OrderedDict[K, float] = OrderedDict()
+        self._patient: OrderedDict[K, float] = OrderedDict()
         self._running: set[K] = set()
         self._again: dict[K, tuple[float, bool]] = {}
         self._takers: deque[asyncio.Future[None]] = deque()
         self._timer: asyncio.TimerHandle | None = None
+        self._closed = False
+        self._idle = asyncio.Event()
 
     def __len__(self) -> int:
-        return len(self._ready) + len(self._due) + len(self._again)
+        return len(self._urgent) + len(self._patient) + len(self._due) + len(self._again)
 
     @property
     def oldest(self) -> float:
-        """For how long the key at the front has been due, in seconds."""
-        if not self._ready:
-            return 0.0
-        return max(0.0, self._clock.monotonic() - min(self._ready.values()))
+        """For how long the key that waits longest has been due, in seconds."""
+        now = self._clock.monotonic()
+        return max(0.0, now - min((*self._urgent.values(), *self._patient.values()), default=now))
 
     def add(self, key: K, delay: float = 0.0, *, urgent: bool = True) -> None:
-        if key in self._ready:
+        if key in self._urgent or self._closed:
+            return
+        if key in self._patient:
+            if urgent and delay <= 0:
+                self._urgent[key] = self._patient.pop(key)
             return
         due = self._clock.monotonic() + delay
         if key in self._running:
@@ -59,22 +64,23 @@ class Queue(Generic[K]):
             heapq.heappush(self._later, (due, next(self._order), key))
             self._arm()
 
-    def forget(self, key: K) -> None:
-        """Drop what is planned for a key; a run under way ends by itself."""
-        self._due.pop(key, None)
-        self._again.pop(key, None)
-
     def clear(self) -> None:
         self._due.clear()
         self._later.clear()
-        self._ready.clear()
         self._urgent.clear()
         self._patient.clear()
         self._again.clear()
 
+    async def drain(self) -> None:
+        """Take nothing more and hand out nothing more; wait until no key runs."""
+        self._closed = True
+        self.clear()
+        if self._running:
+            await self._idle.wait()
+
     async def get(self) -> K:
         """The next key that is due; it counts as running until `done`."""
-        while not self._ready:
+        while not (self._urgent or self._patient):
             taker = asyncio.get_running_loop().create_future()
             self._takers.append(taker)
             try:
@@ -86,19 +92,20 @@ class Queue(Generic[K]):
             finally:
                 if taker in self._takers:
                     self._takers.remove(taker)
-        key = (self._urgent or self._patient).popleft()
-        del self._ready[key]
+        key, _ = (self._urgent or self._patient).popitem(last=False)
         self._running.add(key)
+        self._idle.clear()
         return key
 
     def done(self, key: K) -> None:
         self._running.discard(key)
+        if not self._running:
+            self._idle.set()
         if again := self._again.pop(key, None):
             self.add(key, again[0] - self._clock.monotonic(), urgent=again[1])
 
     def _make_ready(self, key: K, due: float, *, urgent: bool) -> None:
-        self._ready[key] = due
-        (self._urgent if urgent else self._patient).append(key)
+        (self._urgent if urgent else self._patient)[key] = due
         self._wake()
 
     def _wake(self) -> None:
