@@ -162,8 +162,11 @@ class MountFeed(SourceFeed):
             self._world.source_gone(key, version)
 
     def tell_again(self, key: Key) -> None:
-        """For a class that somebody refers to only now."""
-        if reports := self._reports.get(key):
+        """For a class that somebody refers to only now; without a name, for all of a namespace."""
+        if not key.name:
+            for each in [k for k in self._reports if k.namespace == key.namespace]:
+                self.tell_again(each)
+        elif reports := self._reports.get(key):
             self._tell(key, max(r.metadata.version for r in reports.values()), watched=False)
         else:
             self._world.source_gone(key, 0)

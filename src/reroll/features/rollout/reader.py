@@ -107,8 +107,11 @@ class Reader:
         if row.watched is Watched.STATUSES:
             for feed in self.mounts:
                 feed.tell_again(key)
+            if not key.name:
+                self._world.expanded(key.kind, key.namespace)
         elif not key.name:
             await self._expand(key)
+            self._world.expanded(key.kind, key.namespace)
         elif key in self._world.sources:
             await self._fetch(key)
 
