@@ -6,7 +6,6 @@ the engine knows comes from a watch that can be stopped or cut, as a controller'
 """
 
 import copy
-import json
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
@@ -19,6 +18,7 @@ from reroll.core.objects import Content, Key, Moment, Reference
 from reroll.core.patches import patch
 from reroll.core.plan import Absence, History, Plan, Snapshot, plan
 from reroll.core.policy import STATE, Policy
+from reroll.core.reasons import Reason
 from reroll.core.records import Record, read
 from reroll.core.references import references
 from reroll.core.workloads import Workload, workload
@@ -57,7 +57,7 @@ class Cluster:
         self.known: dict[Key, int] = {}
         self.gone: dict[Key, int] = {}
         self.rolls: list[Plan] = []
-        self._write({})
+        self.write({})
 
     # What people do
 
@@ -83,17 +83,17 @@ class Cluster:
         """Somebody changes the pod template."""
         after = copy.deepcopy(self.document)
         after["spec"]["template"]["spec"]["containers"][0].update(container)
-        self._write(after)
+        self.write(after)
 
     def pause(self, paused: bool) -> None:
         after = copy.deepcopy(self.document)
         after["spec"]["paused"] = paused
-        self._write(after)
+        self.write(after)
 
     def remove_record(self) -> None:
         after = copy.deepcopy(self.document)
         after["metadata"]["annotations"].pop(STATE, None)
-        self._write(after)
+        self.write(after)
 
     def undo(self) -> bool:
         """What `kubectl rollout undo` does; whether there was anything to go back to."""
@@ -103,7 +103,7 @@ class Cluster:
         after = copy.deepcopy(self.document)
         after["spec"]["template"] = copy.deepcopy(earlier[0].template)
         after["metadata"]["annotations"] = dict(earlier[0].annotations)
-        self._write(after)
+        self.write(after)
         return True
 
     # Kubernetes
@@ -112,7 +112,7 @@ class Cluster:
     def _second(self) -> datetime:
         return self.now.replace(microsecond=0)
 
-    def _write(self, after: Document) -> None:
+    def write(self, after: Document) -> None:
         after = after or copy.deepcopy(self.document)
         self.version += 1
         if after != self.document:
@@ -220,7 +220,8 @@ class Cluster:
 
     def _history(self) -> History:
         current = max(self.sets, key=lambda one: one.revision)
-        numbers = [r.n for one in self.sets if isinstance(r := _record(one), Record)]
+        records = [read(one.annotations.get(STATE)) for one in self.sets]
+        numbers = [record.n for record in records if isinstance(record, Record)]
         return History(current.created, max(numbers, default=0))
 
     def step(self) -> Plan:
@@ -228,7 +229,7 @@ class Cluster:
         assert self.seen is not None
         decided = self.decide()
         if decided.record is not None:
-            self._write(build.patched(self.document, patch(self.seen, DEPLOYMENT, decided)))
+            self.write(build.patched(self.document, patch(self.seen, DEPLOYMENT, decided)))
         if decided.roll is not None:
             self.rolls.append(decided)
         return decided
@@ -260,10 +261,6 @@ def _used(ref: Reference, values: Values | None) -> Values | None:
     return {key: value for key, value in values.items() if key in ref.keys}
 
 
-def _record(one: ReplicaSet) -> object:
-    return read(one.annotations.get(STATE))
-
-
 def env_from(*, optional: bool = False, **sources: str) -> list[Document]:
     """`envFrom` of a container: `configmap="app"`, `secret="db"`."""
     fields = {"configmap": "configMapRef", "secret": "secretRef"}
@@ -276,4 +273,29 @@ def env_from(*, optional: bool = False, **sources: str) -> list[Document]:
 def env(name: str, key: str, *, optional: bool = False) -> Document:
     """A variable from one key of a ConfigMap."""
     ref = {"name": name, "key": key, **({"optional": True} if optional else {})}
-    return json.loads(json.dumps({"name": key.upper(), "valueFrom": {"configMapKeyRef": ref}}))
+    return {"name": key.upper(), "valueFrom": {"configMapKeyRef": ref}}
+
+
+APP, MAYBE = build.configmap("app"), build.configmap("maybe")
+USES = env_from(configmap="app") + env_from(configmap="maybe", optional=True)
+ROLLED = [Reason.CONFIG_CHANGED]
+NOTHING: list[Reason] = []
+
+
+def adopted(*there: Key) -> Cluster:
+    """A workload that is up and running, with these sources."""
+    cluster = Cluster(build.template(envFrom=copy.deepcopy(USES)))
+    cluster.stop()
+    for source in there or (APP, MAYBE):
+        cluster.put(source, a="1")
+    cluster.tick()
+    cluster.reconnect()
+    assert reasons(cluster) == [Reason.ADOPTED]
+    cluster.tick()
+    return cluster
+
+
+def reasons(cluster: Cluster) -> list[Reason]:
+    """What was done until there was nothing more to do."""
+    cluster.tick()
+    return [one.reason for one in cluster.settle()]
