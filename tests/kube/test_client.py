@@ -271,8 +271,9 @@ async def test_a_silent_stream_is_unavailable(fault_proxy, shaky, namespace):
     await inject(fault_proxy, Silence(), Match(watch=True))
 
     async with shaky.lines(wire.watch(CONFIGMAPS, namespace), read_timeout=0.2) as batches:
-        with pytest.raises(errors.Unavailable, match="did not answer in time"):
+        with pytest.raises(errors.Unavailable, match="silent for too long") as caught:
             await anext(batches)
+    assert caught.value.reason == errors.SILENCE
 
 
 async def test_open_streams_do_not_take_the_place_of_requests(cluster, namespace):

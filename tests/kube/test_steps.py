@@ -27,6 +27,10 @@ def cut():
     return errors.Unavailable("the answer was cut short", reason="Connection")
 
 
+def silent():
+    return errors.Unavailable("silent", reason=errors.SILENCE)
+
+
 def too_large():
     causes = ("ResourceVersionTooLarge",)
     return errors.Unavailable("Too large resource version", status=504, causes=causes)
@@ -101,12 +105,34 @@ TABLE = {
         failed(cut(), version="8", progress=True),
         replace(WATCHING, version="8", failures=1),
     ),
-    "a stream that was silent for too long is resumed after a pause": (
+    "no answer to a watch in time does not lose the place": (
         WATCHING,
         failed(errors.Unavailable("no answer in time", reason="Timeout")),
         replace(
             WATCHING, failures=1, backoff=1, health="failing", problem=CANNOT + "no answer in time"
         ),
+    ),
+    "a stream that was silent for too long is resumed after a pause": (
+        WATCHING,
+        failed(silent()),
+        replace(
+            WATCHING,
+            failures=1,
+            silent=True,
+            backoff=1,
+            health="failing",
+            problem=CANNOT + "silent",
+        ),
+    ),
+    "a stream that was silent after it said something is resumed at once": (
+        replace(WATCHING, silent=True),
+        failed(silent(), version="8", progress=True),
+        replace(WATCHING, version="8", failures=1),
+    ),
+    "two silent streams in a row mean a new list": (
+        replace(WATCHING, failures=1, silent=True),
+        failed(silent()),
+        State(Phase.STREAM, failures=2, backoff=1, health="watching"),
     ),
     "a version that is too old means a new list, at once": (
         WATCHING,

@@ -297,7 +297,7 @@ async def test_an_object_that_does_not_fit_is_named_and_costs_no_other(
         await seen.until(lambda: "fits" in seen.known)
 
     odd = [event for event in seen.events if isinstance(event, Malformed) and event.name == "odd"]
-    assert {event.namespace for event in odd} == {namespace}
+    assert {(event.kind, event.namespace) for event in odd} == {("ConfigMap", namespace)}
     assert "not a number" not in str(odd[0])
 
 

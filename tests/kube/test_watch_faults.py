@@ -182,6 +182,21 @@ async def test_what_was_deleted_while_the_version_grew_too_old_is_gone(
     assert seen.lists == 2
 
 
+async def test_streams_that_stay_silent_from_a_version_mean_a_new_list(
+    fault_proxy, shaky, namespace, put
+):
+    await put("a")
+
+    async with following(shaky, namespace, read_timeout=0.3) as (seen, watch):
+        await asyncio.wait_for(watch.synced.wait(), 30)
+        await eventually(lambda: watch.state == "watching")
+        await inject(fault_proxy, Silence(), times=3)
+        await seen.until(lambda: seen.lists == 2)
+        await asyncio.to_thread(fault_proxy.clear)
+        await put("a", "2")
+        await seen.until(lambda: seen.values == {"a": "2"})
+
+
 @pytest.mark.parametrize("status", [400, 422])
 async def test_a_server_without_streaming_lists_is_listed_by_pages(
     fault_proxy, shaky, namespace, put, status

@@ -217,7 +217,7 @@ def _cluster_info(choice: files.Choice, trust: Tls) -> dict[str, Any]:
 
 def _basic(user: files.User) -> Headers:
     # A token, which has the same header, goes first.
-    if not user.username or user.token or user.token_file:
+    if not user.username or user.token or user.token_file or user.exec:
         return ()
     pair = base64.b64encode(f"{user.username}:{user.password}".encode()).decode()
     return (("Authorization", f"Basic {pair}"),)

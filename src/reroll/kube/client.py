@@ -19,7 +19,7 @@ from yarl import URL
 from reroll import __version__
 from reroll.kube.auth import Access, Connection
 from reroll.kube.decode import LineSplitter
-from reroll.kube.errors import ApiError, AuthError, Unauthorized, Unavailable, from_answer
+from reroll.kube.errors import SILENCE, ApiError, AuthError, Unauthorized, Unavailable, from_answer
 from reroll.kube.wire import Request
 
 TLS_BUFFER = 64 * 1024
@@ -53,7 +53,9 @@ class Batches:
         while True:
             try:
                 chunk = await self._content.readany()
-            except (aiohttp.ClientError, TimeoutError, OSError) as problem:
+            except TimeoutError:
+                raise _silent(self._request) from None
+            except (aiohttp.ClientError, OSError) as problem:
                 raise _unavailable(problem, self._request) from None
             if not chunk:
                 raise StopAsyncIteration
@@ -210,6 +212,11 @@ async def _refused(response: aiohttp.ClientResponse, request: Request) -> ApiErr
         path=request.path,
         retry_after=response.headers.get("Retry-After"),
     )
+
+
+def _silent(request: Request) -> Unavailable:
+    message = "the stream was silent for too long"
+    return Unavailable(message, reason=SILENCE, method=request.method, path=request.path)
 
 
 def _unavailable(problem: Exception, request: Request) -> Unavailable:

@@ -29,6 +29,8 @@ import msgspec
 
 LONGEST_MESSAGE = 500
 LONGEST_RETRY_AFTER = 300.0
+SILENCE = "Silence"
+"""The reason of an `Unavailable` stream that was open and said nothing for too long."""
 
 
 class Retry(Enum):

@@ -11,6 +11,9 @@ happened; `step` answers with the new state.
     │                                                 └── closed, cut, silent: WATCH again from
     └─ first state                                        the last version seen
 
+Two streams in a row that say nothing at all, not even a bookmark, mean a new list too: a server
+whose store was restored from a backup is silent about versions it has not reached again.
+
 A refused permission (403) changes nothing but the pace. Failures in a row are only forgotten when
 a watch made progress, so that a server that lists well and fails every watch is not listed without
 a pause.
@@ -21,6 +24,7 @@ from enum import Enum
 from typing import Literal
 
 from reroll.kube.errors import (
+    SILENCE,
     ApiError,
     Forbidden,
     Gone,
@@ -76,6 +80,8 @@ class State:
     streams: bool = True
     """The server offers streaming lists, as far as is known."""
     failures: int = 0
+    silent: bool = False
+    """The last stream was open and said nothing until it was given up."""
     wait: float = 0.0
     """Seconds to wait in any case before the next request."""
     backoff: float = 0.0
@@ -161,8 +167,9 @@ def _healthy(state: State, health: Health) -> State:
 def _advanced(state: State, version: str, *, progress: bool) -> State:
     if state.phase is not Phase.WATCH:
         return state
-    failures = 0 if progress else state.failures
-    return replace(state, version=version or state.version, failures=failures)
+    if not progress:
+        return state
+    return replace(state, version=version or state.version, failures=0, silent=False)
 
 
 def _ended(state: State, pace: Pace) -> State:
@@ -180,7 +187,7 @@ def _failed(state: State, error: ApiError, doing: str, pace: Pace) -> State:
         return replace(relist, health="absent", problem=None, failures=0, backoff=pace.absent)
     if isinstance(error, Forbidden):
         return replace(again, health="forbidden", backoff=pace.forbidden)
-    if isinstance(error, Gone) or _VERSION_UNKNOWN in error.causes:
+    if _needs_list(state, error):
         backoff = pace.after(state.failures)
         relist = _from_the_start(again)
         return replace(relist, problem=None, failures=state.failures + 1, backoff=backoff)
@@ -189,15 +196,24 @@ def _failed(state: State, error: ApiError, doing: str, pace: Pace) -> State:
     return _pausing(again, error, pace)
 
 
+def _needs_list(state: State, error: ApiError) -> bool:
+    """Whether a watch from the last version cannot work any more."""
+    if isinstance(error, Gone) or _VERSION_UNKNOWN in error.causes:
+        return True
+    return state.silent and error.reason == SILENCE
+
+
 def _pausing(state: State, error: ApiError, pace: Pace) -> State:
     failures = state.failures + 1
     wait, backoff = error.retry_after or 0.0, pace.after(failures)
     slower = replace(state, failures=failures, wait=wait, backoff=backoff, health="failing")
+    if error.reason == SILENCE and state.phase is Phase.WATCH:
+        slower = replace(slower, silent=True)
     return slower if isinstance(error, Throttled) else _impatient(slower)
 
 
 def _from_the_start(state: State) -> State:
-    return replace(state, phase=state.list_phase, version="", continue_="")
+    return replace(state, phase=state.list_phase, version="", continue_="", silent=False)
 
 
 def _impatient(state: State) -> State:

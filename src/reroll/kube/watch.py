@@ -25,7 +25,7 @@ from reroll.clock import Clock
 from reroll.kube import steps, wire
 from reroll.kube.client import Client
 from reroll.kube.decode import Added, Bookmark, Decoder, Deleted, Failure, Modified, T
-from reroll.kube.errors import ApiError, Forbidden, Malformed, NotFound, from_status
+from reroll.kube.errors import ApiError, Forbidden, Malformed, NotFound, Rejected, from_status
 from reroll.kube.steps import Health, Pace, Phase
 
 READ_TIMEOUT = 100.0
@@ -148,7 +148,7 @@ class Watch(Generic[T]):
         for item in page.items:
             self._handler(InitApply(item))
         for odd in page.malformed:
-            self._handler(odd)
+            self._pass_on(odd)
         if page.continue_:
             self._happen(steps.Paged(page.continue_))
         else:
@@ -202,12 +202,20 @@ class Watch(Generic[T]):
             elif isinstance(event, Failure):
                 raise from_status(event.object)
             else:
-                handle(event)
+                self._pass_on(event)
+
+    def _pass_on(self, odd: Malformed) -> None:
+        odd.kind = odd.kind or self.resource.kind  # which the items of a list do not say
+        self._handler(odd)
 
     def _bookmark(self, event: Bookmark) -> None:
         self._version = event.resource_version
-        if self._now.phase is Phase.STREAM and event.ends_initial_events:
-            self._list_done(event.resource_version)
+        if self._now.phase is not Phase.STREAM:
+            return
+        if not event.ends_initial_events:
+            # The first bookmark always ends the initial events, where a server knows of them.
+            raise Rejected("the server has no streaming lists")
+        self._list_done(event.resource_version)
 
     # What happened
 

@@ -126,6 +126,7 @@ def watch(
     resource_version: str = "",
     send_initial_events: bool = False,
     label_selector: str | None = None,
+    field_selector: str | None = None,
     timeout_seconds: int | None = None,
     metadata_only: bool = False,
     bookmarks: bool = True,
@@ -138,6 +139,7 @@ def watch(
         resourceVersionMatch="NotOlderThan" if send_initial_events else None,
         resourceVersion=resource_version or None,
         labelSelector=label_selector,
+        fieldSelector=field_selector,
         timeoutSeconds=None if timeout_seconds is None else str(timeout_seconds),
     )
     accept = METADATA if metadata_only else JSON
