@@ -11,7 +11,7 @@ from tests.kube.models import ConfigMap, Meta, Partial
 
 from reroll.clock import SystemClock
 from reroll.kube import wire
-from reroll.kube.errors import Malformed
+from reroll.kube.errors import Malformed, Rejected
 from reroll.kube.watch import Absent, Apply, Init, InitDone, Watch
 
 CRDS = wire.Resource(
@@ -299,6 +299,15 @@ async def test_an_object_that_does_not_fit_is_named_and_costs_no_other(
     odd = [event for event in seen.events if isinstance(event, Malformed) and event.name == "odd"]
     assert {(event.kind, event.namespace) for event in odd} == {("ConfigMap", namespace)}
     assert "not a number" not in str(odd[0])
+
+
+def test_a_server_that_takes_a_streaming_list_for_a_plain_watch_is_found_out(cluster):
+    client = connect(cluster.kubeconfig("admin"))
+    watch = Watch(client, CONFIGMAPS, ConfigMap, Follower(), clock=SystemClock())
+    bookmark = {"type": "BOOKMARK", "object": {"metadata": {"resourceVersion": "5"}}}
+
+    with pytest.raises(Rejected):
+        watch._take([msgspec.json.encode(bookmark)])
 
 
 # The end
