@@ -1,6 +1,7 @@
 """Fixtures of the scenarios: the controller as a process, on a namespace of the control plane."""
 
 import sys
+import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ from tests.scenarios.stage import Controller, Stage
 
 from reroll.core import rights
 from reroll.core.kinds import KINDS, Kind
-from reroll.devcluster.api import Api
+from reroll.devcluster.api import Api, path_to
 from reroll.settings import Settings
 
 
@@ -56,3 +57,20 @@ def kind(request: pytest.FixtureRequest) -> Kind:
 def stage(api: Api, namespace: str) -> Stage:
     """What scenarios do and look at, in the test's namespace."""
     return Stage(api, namespace)
+
+
+@pytest.fixture
+def another(api: Api) -> Iterator[Callable[..., Stage]]:
+    """`another(labels=…, annotations=…)`: one more namespace, and what to do there."""
+    made: list[str] = []
+
+    def make(**metadata: Any) -> Stage:
+        name = f"e-{uuid.uuid4().hex[:8]}"
+        meta = {"name": name, **metadata}
+        api.create({"apiVersion": "v1", "kind": "Namespace", "metadata": meta})
+        made.append(name)
+        return Stage(api, name)
+
+    yield make
+    for name in made:
+        api.delete(path_to("Namespace", name))

@@ -1,8 +1,7 @@
 """What counts as configuration of a workload, and what a change of it does."""
 
 import time
-import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -10,22 +9,13 @@ from tests.scenarios.stage import ENABLED, Controller, Stage, a, eventually, for
 from tests.support import build
 
 from reroll.core.kinds import Kind, Strategy
-from reroll.devcluster.api import Api, path_to
+from reroll.devcluster.api import path_to
 
 Start = Callable[..., Controller]
 
 
 def asking(**more: str) -> dict[str, str]:
     return {**ENABLED, **{f"reroll.dev/{key.replace('_', '-')}": v for key, v in more.items()}}
-
-
-@pytest.fixture
-def elsewhere(api: Api) -> Iterator[str]:
-    """Another namespace, which the controller does not look after."""
-    name = f"e-{uuid.uuid4().hex[:8]}"
-    api.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
-    yield name
-    api.delete(path_to("Namespace", name))
 
 
 def mounted(name: str, mount: dict[str, Any] | None = None, **source: Any) -> dict[str, Any]:
@@ -146,9 +136,10 @@ def test_a_workload_that_opts_in_with_a_glob_while_it_runs_is_adopted_and_not_ro
 
 
 def test_a_source_of_another_namespace_counts_only_with_its_consent(
-    stage: Stage, controller: Start, elsewhere: str
+    stage: Stage, controller: Start, another: Callable[[], Stage]
 ) -> None:
-    there = Stage(stage.api, elsewhere)
+    there = another()
+    elsewhere = there.namespace
     shared = build.configmap("shared")
     there.make(shared, build.secret("vault"))
     wanted = f"configmap/{elsewhere}/shared, secret/{elsewhere}/vault"

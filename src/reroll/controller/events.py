@@ -13,7 +13,7 @@ from typing import Any
 from reroll.clock import Clock
 from reroll.controller.logs import Log
 from reroll.controller.report import Report, Result
-from reroll.core.objects import Key
+from reroll.core.objects import Key, Problem
 from reroll.core.reasons import Reason
 from reroll.kube import wire
 from reroll.kube.client import Client
@@ -46,9 +46,9 @@ class Recorder:
             for source in report.sources:
                 self._sources.setdefault(source, []).append(f"{report.key.kind} {report.key.name}")
 
-    def problem(self, report: Report, sentence: str) -> None:
+    def problem(self, report: Report, problem: Problem) -> None:
         regarding = _reference(report.key, report.api_version, report.uid)
-        self._add(regarding, "Warning", Reason.INVALID_ANNOTATION.word, "Reading", sentence)
+        self._add(regarding, "Warning", problem.reason.word, "Reading", problem.sentence)
 
     async def run(self) -> None:
         async with asyncio.TaskGroup() as group:

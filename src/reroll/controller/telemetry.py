@@ -7,7 +7,7 @@ from reroll.controller.events import Recorder
 from reroll.controller.logs import Log
 from reroll.controller.metrics import Metrics
 from reroll.controller.report import Report, Result
-from reroll.core.objects import Key
+from reroll.core.objects import Key, Problem
 from reroll.core.reasons import Reason
 
 log = Log("reroll")
@@ -33,7 +33,7 @@ class Telemetry:
     def __init__(self, metrics: Metrics, recorder: Recorder) -> None:
         self.metrics, self._recorder = metrics, recorder
         self._told: dict[Key, tuple[Reason, str]] = {}
-        self._problems: dict[Key, frozenset[str]] = {}
+        self._problems: dict[Key, frozenset[Problem]] = {}
 
     def tell(self, report: Report) -> None:
         self._count(report)
@@ -63,16 +63,21 @@ class Telemetry:
                 self.metrics.latency.observe(report.seconds)
 
     def _tell_problems(self, report: Report) -> None:
-        now = frozenset(problem.sentence for problem in report.problems)
+        now = frozenset(report.problems)
         new = now - self._problems.get(report.key, frozenset())
         if now:
             self._problems[report.key] = now
         else:
             self._problems.pop(report.key, None)
-        for sentence in sorted(new):
+        for problem in sorted(new, key=lambda problem: problem.sentence):
             self.metrics.problems.labels(report.key.kind, report.key.namespace).inc()
-            log.warning("bad input", workload=str(report.key), problem=sentence)
-            self._recorder.problem(report, sentence)
+            log.warning(
+                "bad input",
+                workload=str(report.key),
+                reason=problem.reason.word,
+                problem=problem.sentence,
+            )
+            self._recorder.problem(report, problem)
 
     def _write(self, report: Report) -> None:
         write = log.info if report.result is Result.DONE else log.warning

@@ -9,6 +9,8 @@ from typing import NamedTuple
 
 import msgspec
 
+from reroll.core.reasons import Reason
+
 
 class Key(NamedTuple):
     """Which object: kind, namespace and name. For sources and workloads alike."""
@@ -112,3 +114,4 @@ class Problem(msgspec.Struct, frozen=True, gc=False):
     """Bad input as a value: a sentence with what, where and what to do."""
 
     sentence: str
+    reason: Reason = Reason.INVALID_ANNOTATION

@@ -8,12 +8,19 @@ from reroll.clock import Clock
 from reroll.controller.logs import Log
 from reroll.controller.pace import Pacer
 from reroll.controller.telemetry import Telemetry
-from reroll.core.kinds import KINDS, SOURCE_KINDS, Strategy, Watched
+from reroll.core.kinds import KINDS, SOURCE_KINDS, Kind, SourceKind, Strategy, Watched
 from reroll.core.objects import Key
 from reroll.core.policy import Policy
 from reroll.core.selectors import Selector, parse_selector
 from reroll.features.rollout import keyring
-from reroll.features.rollout.feed import FEEDS, Feed, MountFeed, NamespaceFeed, WorkloadFeed
+from reroll.features.rollout.feed import (
+    FEEDS,
+    Feed,
+    MountFeed,
+    NamespaceFeed,
+    SourceFeed,
+    WorkloadFeed,
+)
 from reroll.features.rollout.jobs import Jobs
 from reroll.features.rollout.pods import Pods
 from reroll.features.rollout.reader import Reader, resource
@@ -87,27 +94,33 @@ class Rollouts:
         if not self._settings.namespaces:
             feed: Feed = NamespaceFeed(self.world, None, _odd)
             yield [self._watch(NAMESPACES, feed, None, metadata_only=True)]
-        yield [
-            self._watch(resource(kind), WorkloadFeed(self.world, kind, place, _odd), place)
-            for kind in self.kinds.values()
-            for place in places
-        ]
-        sources = []
-        for row in SOURCE_KINDS:
-            watched = wire.Resource(row.group, row.version, row.plural_to_watch, row.name)
-            for place in places:
-                feed = FEEDS[row.watched](self.world, row, place, _odd)
-                self._feeds.setdefault(row.name, []).append(feed)
-                if isinstance(feed, MountFeed):
-                    self.reader.mounts.append(feed)
-                metadata_only = row.watched is Watched.METADATA
-                sources.append(self._watch(watched, feed, place, metadata_only=metadata_only))
+        sources = [self._source(row, place) for row in SOURCE_KINDS for place in places]
+        yield [self._workload(kind, place) for kind in self.kinds.values() for place in places]
         yield sources
+
+    def _workload(self, kind: Kind, place: str | None) -> Watch[Any]:
+        feed = WorkloadFeed(self.world, kind, place, _odd)
+        self._feeds.setdefault(kind.name, []).append(feed)
+        return self._watch(resource(kind), feed, place)
+
+    def _source(self, row: SourceKind, place: str | None) -> Watch[Any]:
+        feed = FEEDS[row.watched](self.world, row, place, _odd)
+        self._feeds.setdefault(row.name, []).append(feed)
+        if isinstance(feed, MountFeed):
+            self.reader.mounts.append(feed)
+        watched = wire.Resource(row.group, row.version, row.plural_to_watch, row.name)
+        metadata_only = row.watched is Watched.METADATA
+        return self._watch(watched, feed, place, metadata_only=metadata_only)
 
     def _watch(
         self, kind: wire.Resource, feed: Any, place: str | None, *, metadata_only: bool = False
     ) -> Watch[Any]:
         def on_state(state: str, problem: str | None) -> None:
+            if isinstance(feed, SourceFeed):
+                if state == "forbidden":
+                    self.world.refused(feed.kind, place)
+                elif state in {"listing", "watching"}:
+                    self.world.allowed(feed.kind, place)
             if problem:
                 log.warning("watch", resource=kind.full_name, state=state, problem=problem)
             else:
@@ -151,18 +164,17 @@ class Rollouts:
             self.roller.queue.add(key, urgent=urgent)
 
     def _read(self, key: Key) -> None:
-        feeds = self._feeds.get(key.kind)
-        if feeds is not None and key.name and key != self._digest_key:
-            whole = [feed for feed in feeds if not feed.begun]
-            if whole and not isinstance(whole[0], tuple(_FETCHED)):
-                return  # The list that is about to begin brings it.
-        self.reader.want(key)
+        if key.kind == "Namespace":
+            lists = [feed for kind in self.kinds for feed in self._feeds.get(kind, ())]
+            is_to_come = not any(feed.begun for feed in lists)
+        else:
+            feeds = self._feeds.get(key.kind, ()) if key.name else ()
+            is_to_come = any(feed.is_to_bring(key) for feed in feeds)
+        if not is_to_come or key == self._digest_key:
+            self.reader.want(key)
 
     def _unreadable(self, key: Key, problem: str) -> None:
         log.warning("cannot read", source=str(key), problem=problem)
-
-
-_FETCHED = (FEEDS[Watched.METADATA],)
 
 
 def _odd(odd: Malformed) -> None:

@@ -22,6 +22,8 @@ class Feed:
     """Base of the handlers: what to do with an object, and with one that is gone."""
 
     kind: str
+    whole = True
+    """It brings all of an object that is needed."""
 
     def __init__(
         self, world: World, namespace: str | None, odd: Callable[[Malformed], None]
@@ -30,6 +32,10 @@ class Feed:
         self._unseen: set[Key] = set()
         self.begun = False
         """Whether a list has begun: until then, what exists is still to come."""
+
+    def is_to_bring(self, key: Key) -> bool:
+        """Whether the first list, which is still to come, brings this object."""
+        return self.whole and not self.begun and self._namespace in {None, key.namespace}
 
     def __call__(self, event: watch.Event[Any]) -> None:
         if isinstance(event, watch.Apply):
@@ -125,6 +131,7 @@ class StubFeed(SourceFeed):
     """A kind of source of which only the metadata is watched."""
 
     model = Stub
+    whole = False
 
     def _seen(self, obj: Stub, *, initial: bool) -> None:
         self._world.source_version_seen(self._key(obj), obj.metadata.version, watched=not initial)

@@ -111,7 +111,6 @@ class Reader:
                 self._world.expanded(key.kind, key.namespace)
         elif not key.name:
             await self._expand(key)
-            self._world.expanded(key.kind, key.namespace)
         elif key in self._world.sources:
             await self._fetch(key)
 
@@ -131,6 +130,15 @@ class Reader:
 
     async def _expand(self, place: Key) -> None:
         """The sources of a namespace, by name, for the globs that mean some of them."""
+        try:
+            await self._find(place)
+        except Forbidden as error:
+            # Whoever has such a glob goes on with what is known.
+            self._problem(place, f"{error}; grant `list` on {_ROWS[place.kind].plural}")
+            self._queue.add(place, self._backoff.failed(place, at_least=30.0))
+        self._world.expanded(place.kind, place.namespace)
+
+    async def _find(self, place: Key) -> None:
         kind, token = resource(_ROWS[place.kind]), ""
         while True:
             request = wire.list_page(
@@ -149,8 +157,8 @@ class Reader:
         """Look anew at all workloads of a namespace, as after its annotations changed."""
         try:
             raw = await self._client.send(wire.list_page(resource(kind), namespace, limit=0))
-        except NotFound:
-            return
+        except (NotFound, Forbidden):
+            return  # Its watch tells people about that.
         for manifest in given(_manifests.decode(raw).items):
             self._world.workload_seen(kind, manifest)
 

@@ -18,6 +18,7 @@ from reroll.core.objects import Content, Key, Moment, Problem, Reference
 from reroll.core.patterns import Pattern
 from reroll.core.plan import Absence, Keys, Snapshot
 from reroll.core.policy import Policy
+from reroll.core.reasons import Reason
 from reroll.core.references import references
 from reroll.core.selectors import Selector
 from reroll.core.workloads import Manifest, Metadata, Workload, belongs_to_workload, workload
@@ -53,6 +54,16 @@ class Known:
 class NamespaceInfo(msgspec.Struct, frozen=True, gc=False):
     annotations: dict[str, str]
     included: bool = True
+    since: int = 0
+    """The version of the Namespace that said so first."""
+
+
+class Lender(msgspec.Struct, frozen=True, gc=False):
+    """A Rollout that runs a Deployment's template, and what its annotations say about it."""
+
+    key: Key
+    annotations: dict[str, str]
+    since: int = 0
 
 
 class Scope(msgspec.Struct, frozen=True):
@@ -68,6 +79,7 @@ class Scope(msgspec.Struct, frozen=True):
 
 _NOWHERE = NamespaceInfo({})
 _KEYED = frozenset(row.name for row in SOURCE_KINDS if row.keyed)
+_PLURALS = {row.name: row.plural_to_watch for row in SOURCE_KINDS}
 
 
 class World:
@@ -92,19 +104,23 @@ class World:
         self._wake, self._read = wake, read
         self._globs: dict[tuple[str, str], dict[Pattern, set[Key]]] = {}
         self._unexpanded: set[tuple[str, str]] = set()
-        self._lenders: dict[Key, tuple[Key, dict[str, str]]] = {}
+        self._lenders: dict[Key, Lender] = {}
+        self._refused: set[tuple[str, str | None]] = set()
 
     # Namespaces
 
     def namespace_seen(self, metadata: Metadata) -> None:
-        info = NamespaceInfo(
-            policies.of_our_domain(metadata.annotations or {}),
-            self._scope.selector.matches(metadata.labels or {}),
-        )
-        before = self.namespaces.get(metadata.name)
-        self.namespaces[metadata.name] = info
-        if before is not None and before != info:
-            self._read(Key("Namespace", "", metadata.name))
+        name = metadata.name
+        annotations = policies.of_our_domain(metadata.annotations or {})
+        included = self._scope.selector.matches(metadata.labels or {})
+        known, before = self.namespaces.get(name), self._namespace(name)
+        if known is not None and (known.annotations, known.included) == (annotations, included):
+            return
+        self.namespaces[name] = NamespaceInfo(annotations, included, metadata.version)
+        after = self._namespace(name)
+        # Its workloads may have been heard of before it was.
+        if (before and before.annotations) != (after and after.annotations):
+            self._read(Key("Namespace", "", name))
 
     def namespace_gone(self, name: str) -> None:
         self.namespaces.pop(name, None)
@@ -165,6 +181,10 @@ class World:
         found = policies.for_kind(found, kind, key)
         refs = self._references(seen, found)
         if tracked is None:
+            # Whoever is opted in by another object is adopted as of when that object said so.
+            lender = self._lenders.get(key)
+            since = max(seen.seen, info.since, lender.since if lender else 0)
+            seen = msgspec.structs.replace(seen, seen=since)
             tracked = self.workloads[key] = Tracked(seen, found, ())
         news = before is None or (
             (before.generation, before.record_text, before.ended)
@@ -181,7 +201,7 @@ class World:
     def _annotations(self, key: Key, own: Mapping[str, str]) -> Mapping[str, str]:
         """Its own, over those of the Rollout that runs its template."""
         lender = self._lenders.get(key)
-        return {**lender[1], **own} if lender else own
+        return {**lender.annotations, **own} if lender else own
 
     def _lend(self, kind: Kind, key: Key, manifest: Manifest) -> None:
         """A Rollout with `workloadRef` lends its annotations to the Deployment it refers to."""
@@ -191,17 +211,18 @@ class World:
             return
         borrower = Key("Deployment", key.namespace, seen.borrows)
         lent = {k: v for k, v in seen.annotations.items() if k != policies.STATE}
-        if self._lenders.get(borrower) != (key, lent):
-            self._lenders[borrower] = (key, lent)
+        known = self._lenders.get(borrower)
+        if known is None or (known.key, known.annotations) != (key, lent):
+            self._lenders[borrower] = Lender(key, lent, manifest.metadata.version)
             self._read(borrower)
 
     def runner(self, key: Key) -> Key:
         """What runs the pods of a template: its own workload, or the Rollout that borrows it."""
         lender = self._lenders.get(key)
-        return lender[0] if lender else key
+        return lender.key if lender else key
 
     def _lend_no_more(self, lender: Key) -> None:
-        for borrower in [b for b, (who, _) in self._lenders.items() if who == lender]:
+        for borrower in [b for b, known in self._lenders.items() if known.key == lender]:
             del self._lenders[borrower]
             self._read(borrower)
 
@@ -219,12 +240,19 @@ class World:
         return policies.without_ignored(tuple(refs[key] for key in sorted(refs)), found, home)
 
     def _matching(self, pattern: Pattern, home: str) -> list[Key]:
+        if self._is_out_of_reach(pattern):
+            return []
         if not pattern.is_glob:
             return [Key(pattern.kind, pattern.namespace or home, pattern.name)]
         return [source for source in self.sources if pattern.matches(source, home)]
 
+    def _is_out_of_reach(self, pattern: Pattern) -> bool:
+        """Whether it means a namespace that no watch tells about."""
+        reach = self._scope.namespaces
+        return bool(reach and pattern.namespace) and pattern.namespace not in reach
+
     def _glob(self, key: Key, found: Policy) -> None:
-        wanted = {p for p in found.sources if p.is_glob}
+        wanted = {p for p in found.sources if p.is_glob and not self._is_out_of_reach(p)}
         if not wanted and not self._globs:
             return
         self._unglob(key, keep=wanted)
@@ -234,7 +262,7 @@ class World:
             if key not in users:
                 users.add(key)
                 self._unexpanded.add(place)
-                self._read(Key(*place, ""))
+                self._want(Key(*place, ""))
 
     def _unglob(self, key: Key, keep: Iterable[Pattern] = ()) -> None:
         for place, by_pattern in list(self._globs.items()):
@@ -288,7 +316,7 @@ class World:
             known = self.sources.get(source)
             if known is None:
                 known = self.sources[source] = Known()
-                self._read(source)
+                self._want(source)
             known.users.add(key)
         for source in old - new:
             known = self.sources.get(source)
@@ -298,6 +326,30 @@ class World:
                     del self.sources[source]
 
     # Sources
+
+    def refused(self, kind: str, namespace: str | None) -> None:
+        """Sources of a kind may not be watched, in one namespace or in any."""
+        self._refused.add((kind, namespace))
+        for key in self.known_of(kind, namespace):
+            self.sources[key].version = 0
+            self.content_seen(key, Absence.FORBIDDEN, 0)
+        for place in [p for p in self._unexpanded if self._is_refused(*p)]:
+            self.expanded(*place)
+
+    def allowed(self, kind: str, namespace: str | None) -> None:
+        self._refused.discard((kind, namespace))
+
+    def _is_refused(self, kind: str, namespace: str) -> bool:
+        return not self._refused.isdisjoint({(kind, namespace), (kind, None)})
+
+    def _want(self, source: Key) -> None:
+        """Have a source read, or (without a name) what globs mean, unless that is not allowed."""
+        if not self._is_refused(source.kind, source.namespace):
+            self._read(source)
+        elif source.name:
+            self.content_seen(source, Absence.FORBIDDEN, 0)
+        else:
+            self.expanded(source.kind, source.namespace)
 
     def source_version_seen(self, key: Key, version: int, *, watched: bool) -> None:
         """Its metadata changed: if somebody refers to it, its content must be read again."""
@@ -383,6 +435,7 @@ class World:
         if tracked is None:
             return None
         refs, problems = self._consented(tracked)
+        problems += self._unreachable(tracked)
         refs += tuple(self._unknown(tracked))
         return Snapshot(
             workload=tracked.workload,
@@ -410,11 +463,11 @@ class World:
     def _consented(self, tracked: Tracked) -> tuple[tuple[Reference, ...], tuple[Problem, ...]]:
         """Without the sources of other namespaces that do not let this one refer to them."""
         home = tracked.workload.key.namespace
-        if all(ref.source.namespace == home for ref in tracked.references):
-            return tracked.references, ()
         kept, problems = [], []
         for ref in tracked.references:
             there = self._content(ref.source)
+            if there is Absence.FORBIDDEN:
+                problems.append(_forbidden(ref.source, ref.source.kind))
             if ref.source.namespace == home or there is Absence.UNREAD or _allows(there, home):
                 kept.append(ref)
             elif isinstance(there, Content):
@@ -425,6 +478,22 @@ class World:
                     )
                 )
         return tuple(kept), tuple(problems)
+
+    def _unreachable(self, tracked: Tracked) -> tuple[Problem, ...]:
+        """Patterns that mean what is not watched, because of a setting or a missing right."""
+        home = tracked.workload.key.namespace
+        problems = []
+        for pattern in tracked.policy.sources:
+            if self._is_out_of_reach(pattern):
+                problems.append(
+                    Problem(
+                        f"{pattern} is in a namespace that is not watched; add "
+                        f"{pattern.namespace} to --namespaces"
+                    )
+                )
+            elif pattern.is_glob and self._is_refused(pattern.kind, pattern.namespace or home):
+                problems.append(_forbidden(pattern, pattern.kind))
+        return tuple(problems)
 
     def waits(self, key: Key) -> None:
         """A change was noticed that nobody watched: its quiet time begins now."""
@@ -450,6 +519,15 @@ class World:
 def _allows(source: Content | Absence, namespace: str) -> bool:
     return isinstance(source, Content) and any(
         fnmatchcase(namespace, glob) for glob in source.allow_from
+    )
+
+
+def _forbidden(what: object, kind: str) -> Problem:
+    reason = Reason.SOURCE_FORBIDDEN
+    return Problem(
+        f"{what} may not be read, so its changes roll nothing; grant `get`, `list` and `watch` on "
+        f"{_PLURALS[kind]}",
+        reason,
     )
 
 
