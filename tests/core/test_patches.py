@@ -19,7 +19,7 @@ from tests.core.build import (
 )
 
 from reroll.core.kinds import KINDS, Kind, Strategy
-from reroll.core.patches import RESTARTED_AT, patch, pointer
+from reroll.core.patches import RESTARTED_AT, patch, pointer, writes_template
 from reroll.core.plan import Plan
 from reroll.core.policy import STAMP, STAMP_ENV, STATE
 from reroll.core.reasons import Reason
@@ -213,3 +213,15 @@ def test_the_applier_of_these_tests_is_as_strict_as_the_server() -> None:
     ):
         with pytest.raises(PatchError):
             patched({"name": HOME}, [operation])
+
+
+@pytest.mark.parametrize(("kind", "strategy"), CAN, ids=str)
+def test_whether_a_patch_writes_the_template_is_told_by_what_it_does(
+    kind: Kind, strategy: Strategy
+) -> None:
+    before = document(kind)
+    operations = patch(workload(kind, before), kind, roll(strategy))
+    after = patched(before, operations)
+
+    changed = at_path(after, kind.template) != at_path(before, kind.template)
+    assert writes_template(kind, operations) is changed

@@ -34,6 +34,12 @@ def patch(workload: Workload, kind: Kind, plan: Plan) -> list[Operation]:
     return operations
 
 
+def writes_template(kind: Kind, operations: list[Operation]) -> bool:
+    """Whether a patch changes the pod template."""
+    template = pointer(*kind.template) + "/"
+    return any(o["op"] != "test" and o["path"].startswith(template) for o in operations)
+
+
 def _record(workload: Workload, text: str) -> list[Operation]:
     annotations: Path = ("metadata", "annotations")
     return [

@@ -88,7 +88,7 @@ class WorkloadFeed(Feed):
         self._row = kind
 
     def _seen(self, obj: Manifest, *, initial: bool) -> None:
-        self._world.workload_seen(self._row, obj, urgent=not initial)
+        self._world.workload_seen(self._row, obj, urgent=not initial, watched=not initial)
 
     def _gone(self, key: Key, version: int) -> None:  # noqa: ARG002
         self._world.workload_gone(key)

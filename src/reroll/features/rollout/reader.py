@@ -116,11 +116,14 @@ class Reader:
 
     async def _fetch(self, key: Key) -> None:
         row = _ROWS[key.kind]
+        before = self._world.version(key)
         request = wire.get(resource(row), key.namespace, key.name)
         try:
             raw = await self._client.send(request)
         except NotFound:
-            self._world.content_seen(key, Absence.MISSING, 0)
+            # Unless a watch told meanwhile that it was made.
+            if self._world.version(key) == before:
+                self._world.content_seen(key, Absence.MISSING, 0)
         except Forbidden as error:
             self._world.content_seen(key, Absence.FORBIDDEN, 0)
             self._problem(key, f"{error}; grant `get` on {row.plural}")

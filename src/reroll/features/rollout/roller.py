@@ -18,7 +18,7 @@ from reroll.controller.report import Report, Result
 from reroll.controller.telemetry import Telemetry
 from reroll.core.kinds import Kind, Strategy
 from reroll.core.objects import Key
-from reroll.core.patches import patch
+from reroll.core.patches import patch, writes_template
 from reroll.core.plan import Plan, Snapshot, plan
 from reroll.core.reasons import Reason
 from reroll.core.records import Record
@@ -176,7 +176,9 @@ class Roller:
         operations = patch(seen.workload, seen.kind, decided)
         request = wire.json_patch(resource(seen.kind), key.namespace, key.name, operations)
         raw = await self._client.send(request)
-        self._world.workload_seen(seen.kind, _manifest.decode(raw))
+        # What the answer shows beside our own change may be older than it.
+        ours = writes_template(seen.kind, operations)
+        self._world.workload_seen(seen.kind, _manifest.decode(raw), watched=ours)
 
     def _tell(self, seen: Snapshot, decided: Plan, result: Result) -> None:
         told = report(seen.kind, seen.workload, decided, result)

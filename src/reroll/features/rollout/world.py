@@ -138,7 +138,10 @@ class World:
 
     # Workloads
 
-    def workload_seen(self, kind: Kind, manifest: Manifest, *, urgent: bool = True) -> None:
+    def workload_seen(
+        self, kind: Kind, manifest: Manifest, *, urgent: bool = True, watched: bool = False
+    ) -> None:
+        """`watched`: it is the very next version after the one seen before."""
         metadata = manifest.metadata
         key = Key(kind.name, metadata.namespace, metadata.name)
         tracked = self.workloads.get(key)
@@ -154,7 +157,7 @@ class World:
             return
         if tracked is None and belongs_to_workload(metadata):
             return
-        self._track(kind, key, manifest, tracked, urgent=urgent)
+        self._track(kind, key, manifest, tracked, urgent=urgent, watched=watched)
 
     def workload_gone(self, key: Key) -> None:
         self._lend_no_more(key)
@@ -171,10 +174,17 @@ class World:
         return text.strip().lower() != "false"
 
     def _track(
-        self, kind: Kind, key: Key, manifest: Manifest, tracked: Tracked | None, *, urgent: bool
+        self,
+        kind: Kind,
+        key: Key,
+        manifest: Manifest,
+        tracked: Tracked | None,
+        *,
+        urgent: bool,
+        watched: bool,
     ) -> None:
         before = tracked.workload if tracked else None
-        seen = workload(kind, manifest, before)
+        seen = workload(kind, manifest, before, watched=watched)
         info = self._namespace(key.namespace) or _NOWHERE
         annotations = self._annotations(key, seen.annotations)
         found = policies.policy(annotations, info.annotations, self._scope.default, key)
@@ -358,7 +368,8 @@ class World:
         known = self.sources.get(key) or self._meet(key)
         if known is None or 0 < version <= known.version:
             return
-        if watched and known.unsure_since == known.version:
+        is_read = known.content is not Absence.UNREAD
+        if watched and is_read and known.unsure_since == known.version:
             known.unsure_since = version - 1
         self._read(key)
 
@@ -412,6 +423,11 @@ class World:
         first = old is Absence.UNREAD
         for user in known.users:
             self._notice(user, changed=not first)
+
+    def version(self, key: Key) -> int:
+        """The last version of a source that was seen whole; 0 if none was."""
+        known = self.sources.get(key)
+        return known.version if known else 0
 
     def source_gone(self, key: Key, version: int) -> None:
         if key in self.sources:
