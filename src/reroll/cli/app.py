@@ -35,7 +35,10 @@ def parser_for(argv: Sequence[str], *, completing: bool = False) -> argparse.Arg
     named = next((word for word in argv if not word.startswith("-")), None)
     for name, module, summary in COMMANDS:
         sub = commands.add_parser(
-            name, help=summary, description=summary, formatter_class=argparse.RawDescriptionHelpFormatter
+            name,
+            help=summary,
+            description=summary,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
         )
         if completing or name == named:
             command = importlib.import_module(module)
