@@ -1,6 +1,6 @@
 """Time and chance: the only module that reads the clock or draws random numbers.
 
-Everything above `core` is given a `Clock`; tests give one whose time stands still until they move it.
+Everything above `core` is given a `Clock`; tests give one whose time they move themselves.
 """
 
 import random

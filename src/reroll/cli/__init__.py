@@ -1,1 +1,1 @@
-"""The commands: the only place that parses arguments, prints, reads the environment and sets exit codes."""
+"""The commands: the only place that parses arguments, prints, and sets exit codes."""

@@ -1,6 +1,6 @@
-"""The command line as a whole: one parser, one table of commands, one place where errors become exit codes.
+"""The command line as a whole: one parser, one table of commands, errors become exit codes.
 
-A command is a module of this package with `NAME`, `HELP`, `configure(parser)` and `run(args) -> int`. Only the
+A command is a module of this package with `configure(parser)` and `run(args) -> int`. Only the
 module of the command that was asked for is imported, so that `reroll run` stays small.
 """
 
@@ -24,7 +24,7 @@ COMMANDS: tuple[tuple[str, str, str], ...] = (
 
 
 def parser_for(argv: Sequence[str], *, completing: bool = False) -> argparse.ArgumentParser:
-    """The parser; arguments of a command are added only if `argv` names it, or all while completing."""
+    """The parser; a command's arguments are added only if `argv` names it, or while completing."""
     parser = argparse.ArgumentParser(
         prog="reroll",
         description="Rolls Kubernetes workloads when the ConfigMaps and Secrets they use change.",

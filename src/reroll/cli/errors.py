@@ -1,4 +1,4 @@
-"""How a command ends when it cannot do its work: one sentence on stderr and a documented exit code."""
+"""How a command ends when it cannot do its work: a sentence on stderr and a documented code."""
 
 from enum import IntEnum
 
