@@ -41,12 +41,14 @@ class Tracked:
 class Known:
     """A source that somebody refers to."""
 
-    __slots__ = ("content", "unsure_since", "users", "version")
+    __slots__ = ("content", "gone", "unsure_since", "users", "version")
 
     def __init__(self) -> None:
         self.users: set[Key] = set()
         self.content: Content | Absence = Absence.UNREAD
         self.version = 0
+        self.gone = 0
+        """The version at which it was deleted; 0 if it is there, or nobody knows."""
         self.unsure_since = 0
         """The content may have changed after this version of it."""
 
@@ -420,6 +422,7 @@ class World:
         if new == old:
             return
         known.content = new
+        known.gone = version if new is Absence.MISSING else 0
         first = old is Absence.UNREAD
         for user in known.users:
             self._notice(user, changed=not first)
@@ -474,7 +477,7 @@ class World:
     def _gone(self, source: Key) -> int:
         """The version after which a source was missing; 0 if it is there, or nobody knows."""
         known = self.sources.get(source)
-        return known.version if known and known.content is Absence.MISSING else 0
+        return known.gone if known else 0
 
     def _consented(self, tracked: Tracked) -> tuple[tuple[Reference, ...], tuple[Problem, ...]]:
         """Without the sources of other namespaces that do not let this one refer to them."""
