@@ -215,7 +215,7 @@ def test_the_applier_of_these_tests_is_as_strict_as_the_server() -> None:
             patched({"name": HOME}, [operation])
 
 
-@pytest.mark.parametrize(("kind", "strategy"), CAN, ids=str)
+@pytest.mark.parametrize(("kind", "strategy"), CAN, ids=[f"{k.name}, {s}" for k, s in CAN])
 def test_whether_a_patch_writes_the_template_is_told_by_what_it_does(
     kind: Kind, strategy: Strategy
 ) -> None:

@@ -33,6 +33,8 @@ class Recorder:
         self._gather_for = gather_for
         self._waiting: deque[tuple[str, dict[str, Any]]] = deque()
         self._some = asyncio.Event()
+        self._idle = asyncio.Event()
+        self._idle.set()
         self._sources: dict[Key, list[str]] = {}
         self.dropped = 0
 
@@ -56,10 +58,9 @@ class Recorder:
             group.create_task(self._gather())
 
     async def flush(self) -> None:
-        """Send what is left; for the end."""
+        """Wait until all there is to tell was sent, while `run` goes on; for the end."""
         self._tell_sources()
-        while self._waiting:
-            await self._send(*self._waiting.popleft())
+        await self._idle.wait()
 
     async def _send_all(self) -> None:
         while True:
@@ -67,6 +68,7 @@ class Recorder:
             self._some.clear()
             while self._waiting:
                 await self._send(*self._waiting.popleft())
+            self._idle.set()
 
     async def _gather(self) -> None:
         while True:
@@ -93,6 +95,7 @@ class Recorder:
             (regarding["namespace"], self._event(regarding, kind, reason, action, message, now))
         )
         self._some.set()
+        self._idle.clear()
 
     def _event(
         self,

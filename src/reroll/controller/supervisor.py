@@ -1,7 +1,7 @@
 """Start and stop, in order: server, digest key, watches stage by stage, leadership, work.
 
-It ends when asked to (`stop`), within its deadline: the work first, then the Lease is released,
-then the rest. Every replica watches; only the leader acts.
+It ends when asked to (`stop`), within its deadline: what is under way is finished, then the Lease
+is released, then what happened is told. Every replica watches; only the leader acts.
 """
 
 import asyncio
@@ -32,6 +32,7 @@ class Feature(Protocol):
     def stages(self) -> Iterator[list[Watch[Any]]]: ...
     async def read(self) -> None: ...
     async def act(self) -> None: ...
+    async def rest(self) -> None: ...
 
 
 class Supervisor:
@@ -72,7 +73,7 @@ class Supervisor:
                 work = group.create_task(self._lead(feature))
                 await stop.wait()
                 log.info("stopping")
-                await self._end(work, background)
+                await self._end(feature, work, background)
         finally:
             if server:
                 await server.stop()
@@ -89,7 +90,7 @@ class Supervisor:
         delay = 0.5
         while not stop.is_set():
             try:
-                await feature.prepare()
+                await _either(stop, feature.prepare())
             except ApiError as error:
                 log.warning("cannot start yet", problem=str(error))
                 with suppress(TimeoutError):
@@ -136,13 +137,18 @@ class Supervisor:
                 self._metrics.leader.set(0)
                 log.warning("no longer leading", problem=leadership.problem or "")
 
-    async def _end(self, work: asyncio.Task[None], background: list[asyncio.Task[Any]]) -> None:
+    async def _end(
+        self, feature: Feature, work: asyncio.Task[None], background: list[asyncio.Task[Any]]
+    ) -> None:
         """Work first and its Lease, then what is left to tell, then the watches."""
+        grace = self._settings.grace.total_seconds()
+        with suppress(TimeoutError):
+            await asyncio.wait_for(feature.rest(), grace / 2)
         work.cancel()
         with suppress(asyncio.CancelledError):
             await work
-        with suppress(TimeoutError, ApiError):
-            await asyncio.wait_for(self._recorder.flush(), self._settings.grace.total_seconds())
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._recorder.flush(), grace / 4)
         for task in background:
             task.cancel()
 

@@ -159,6 +159,10 @@ class Rollouts:
             self.acting = False
             self.roller.queue.clear()
 
+    async def rest(self) -> None:
+        """Begin nothing more, and wait for what is under way."""
+        await self.roller.queue.drain()
+
     def _wake(self, key: Key, urgent: bool) -> None:
         if self.acting:
             self.roller.queue.add(key, urgent=urgent)

@@ -1,0 +1,253 @@
+"""Stopping, and two replicas: one acts, the other takes over; nothing is lost or doubled."""
+
+import signal
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from tests.scenarios.stage import ENABLED, Controller, Stage, eventually
+from tests.support import build
+from tests.support.faultproxy import FaultProxy
+from tests.support.faults import Delay, Match, Silence
+
+from reroll.devcluster.api import path_to
+
+Start = Callable[..., Controller]
+PATCH = Match(method="PATCH", path="/deployments/")
+
+
+@pytest.fixture
+def web(stage: Stage) -> build.Object:
+    made = build.deployment("web", replicas=0, uses="configmap/app", annotations=ENABLED)
+    stage.make(build.configmap("app"), made)
+    return made
+
+
+def holder(stage: Stage) -> str:
+    lease = stage.api.get(path_to("Lease", "reroll", stage.namespace))
+    return str(lease["spec"].get("holderIdentity") or "")
+
+
+# Stopping
+
+
+def test_a_stop_ends_with_0_and_gives_the_lease_back_so_that_another_leads_at_once(
+    stage: Stage, controller: Start, web: build.Object
+) -> None:
+    first = controller("--lease-duration", "1h")
+    stage.adopted(web)
+    assert holder(stage)
+
+    assert first.stop() == 0
+
+    assert holder(stage) == ""
+    assert [line["msg"] for line in first.lines() if line["level"] == "info"][-1] == "stopping"
+    second = controller("--lease-duration", "1h")
+    stage.change("ConfigMap", "app", key="new")
+    stage.rolled(web, since=0)
+    assert second.stop() == 0
+
+
+def test_what_is_under_way_when_asked_to_stop_is_finished_and_told(
+    fault_proxy: FaultProxy, stage: Stage, controller: Start, reroll_kubeconfig: Path
+) -> None:
+    webs = [
+        build.deployment(f"web-{n}", replicas=0, uses="configmap/app", annotations=ENABLED)
+        for n in range(3)
+    ]
+    stage.make(build.configmap("app"), *webs)
+    one = controller(kubeconfig=fault_proxy.kubeconfig(reroll_kubeconfig))
+    for web in webs:
+        stage.adopted(web)
+    fault_proxy.inject(Delay(2.0), PATCH, times=None)
+    stage.change("ConfigMap", "app", key="new")
+    fault_proxy.wait_for("Delay", PATCH, times=3)
+
+    assert one.stop() == 0
+
+    assert len(one.said("ConfigChanged")) == 3
+    for web in webs:
+        assert stage.record(web)["why"] == "ConfigChanged"
+        assert len(stage.events(web, "ConfigChanged")) == 1
+    assert stage.events(build.configmap("app"), "ConfigChanged")
+
+
+def test_a_stop_waits_no_longer_than_its_deadline(
+    fault_proxy: FaultProxy, stage: Stage, controller: Start, reroll_kubeconfig: Path
+) -> None:
+    web = build.deployment("web", replicas=0, uses="configmap/app", annotations=ENABLED)
+    stage.make(build.configmap("app"), web)
+    one = controller("--grace", "2s", kubeconfig=fault_proxy.kubeconfig(reroll_kubeconfig))
+    stage.adopted(web)
+    fault_proxy.inject(Silence(), PATCH, times=None)
+    stage.change("ConfigMap", "app", key="new")
+    fault_proxy.wait_for("Silence", PATCH)
+
+    assert one.stop() == 0
+    assert holder(stage) == ""
+
+
+@pytest.mark.parametrize("path", ["/secrets/reroll-digest-key", "/namespaces$", "/deployments$"])
+def test_a_stop_before_the_api_server_has_answered_is_a_good_one(
+    fault_proxy: FaultProxy, controller: Start, reroll_kubeconfig: Path, path: str
+) -> None:
+    fault_proxy.inject(Silence(), Match(path=path), times=None)
+    kubeconfig = fault_proxy.kubeconfig(reroll_kubeconfig)
+    one = controller(kubeconfig=kubeconfig, wait="starting")
+    fault_proxy.wait_for("Silence", Match(path=path))
+
+    assert one.stop() == 0
+
+
+# Two replicas
+
+
+@pytest.fixture
+def two(controller: Start) -> Callable[..., tuple[Controller, Controller]]:
+    """Start a leader and a follower that is ready to take over."""
+
+    def start(*flags: str, first: Path | None = None) -> tuple[Controller, Controller]:
+        leader = controller(*flags, **({"kubeconfig": first} if first else {}))
+        return leader, controller(*flags, wait="watching")
+
+    return start
+
+
+def test_the_follower_does_nothing_until_the_leader_is_gone(
+    stage: Stage, two: Callable[..., tuple[Controller, Controller]], web: build.Object
+) -> None:
+    leader, follower = two()
+    first = stage.adopted(web)
+    stage.change("ConfigMap", "app", key="by the leader")
+    second = stage.rolled(web, since=first["n"])
+    assert not [line for line in follower.lines() if "workload" in line]
+
+    leader.kill()
+    stage.change("ConfigMap", "app", key="by nobody yet")
+
+    stage.rolled(web, since=second["n"])
+    stage.quiet(web)
+    assert len(stage.revisions(web)) == 3
+    assert len(follower.said("ConfigChanged")) == 1
+
+
+class Storm:
+    """Workloads with a source each, changed from several sides at once."""
+
+    def __init__(self, stage: Stage, size: int) -> None:
+        self.stage = stage
+        self.webs = [
+            build.deployment(
+                f"web-{n}",
+                replicas=0,
+                uses=f"configmap/app-{n}" if n % 2 else f"secret/app-{n}",
+                annotations=ENABLED,
+                spec={"revisionHistoryLimit": 100},
+            )
+            for n in range(size)
+        ]
+        makers = (build.secret, build.configmap)
+        stage.make(*(makers[n % 2](f"app-{n}") for n in range(size)), *self.webs)
+        self.changes = 0
+
+    def adopted(self) -> None:
+        for web in self.webs:
+            self.stage.adopted(web)
+
+    def blow(self, rounds: int) -> None:
+        """Change every source so many times, each time to what it never was."""
+        for _ in range(rounds):
+            self.changes += 1
+            with ThreadPoolExecutor(4) as pool:
+                list(pool.map(self._change, range(len(self.webs))))
+
+    def _change(self, n: int) -> None:
+        kind = "ConfigMap" if n % 2 else "Secret"
+        self.stage.change(kind, f"app-{n}", key=f"change {self.changes}")
+
+    def is_over(self) -> bool:
+        """Whether every workload has what a new one with the same source gets."""
+        return all(self.stage.record(web)["s"] == self._fresh(web) for web in self.webs)
+
+    def _fresh(self, web: build.Object) -> dict[str, str]:
+        twin = {**web, "metadata": {**web["metadata"], "name": f"twin-{web['metadata']['name']}"}}
+        if not self._has(twin):
+            self.stage.make(twin)
+        return dict(self.stage.adopted(twin)["s"])
+
+    def _has(self, web: build.Object) -> bool:
+        found = self.stage.api.list(path_to("Deployment", "", self.stage.namespace))
+        return web["metadata"]["name"] in {one["metadata"]["name"] for one in found}
+
+    def check(self) -> None:
+        """Nothing lost, nothing doubled: a second roll for one content would have another stamp."""
+        eventually(self.is_over, "every workload has rolled with what its source holds", 60)
+        for web in self.webs:
+            self.stage.quiet(web, 0)
+            found = [_stamp(one) for one in self.stage.revisions(web)]
+            assert len(set(found)) == len(found) <= self.changes + 1
+            assert not [stamp for stamp in found if "-" in stamp]
+
+
+def _stamp(revision: build.Object) -> str:
+    annotations = revision["spec"]["template"]["metadata"].get("annotations", {})
+    return str(annotations.get("reroll.dev/config-hash", ""))
+
+
+def test_a_leader_that_is_killed_in_mid_storm_loses_nothing_and_doubles_nothing(
+    stage: Stage, two: Callable[..., tuple[Controller, Controller]]
+) -> None:
+    storm = Storm(stage, 12)
+    leader, _ = two("--debounce", "0")
+    storm.adopted()
+
+    storm.blow(3)
+    leader.kill()
+    storm.blow(3)
+
+    storm.check()
+
+
+def test_a_leader_that_is_cut_off_and_comes_back_does_no_harm(
+    fault_proxy: FaultProxy,
+    stage: Stage,
+    two: Callable[..., tuple[Controller, Controller]],
+    reroll_kubeconfig: Path,
+) -> None:
+    storm = Storm(stage, 6)
+    kubeconfig = fault_proxy.kubeconfig(reroll_kubeconfig)
+    leader, follower = two("--debounce", "0", "--watch-silence", "2s", first=kubeconfig)
+    storm.adopted()
+
+    storm.blow(1)
+    fault_proxy.inject(Silence(), times=None)
+    storm.blow(2)
+    follower.wait_for(lambda line: line["msg"] == "leading")
+    fault_proxy.clear()
+    storm.blow(2)
+
+    leader.wait_for(lambda line: line["msg"] == "no longer leading")
+    storm.check()
+
+
+def test_a_leader_that_was_frozen_and_thaws_does_no_harm(
+    stage: Stage, two: Callable[..., tuple[Controller, Controller]]
+) -> None:
+    """It wakes in the belief that it leads, with decisions made on what it saw before."""
+    storm = Storm(stage, 6)
+    leader, follower = two("--debounce", "300ms")
+    storm.adopted()
+    assert leader.process is not None
+
+    storm.blow(1)
+    leader.process.send_signal(signal.SIGSTOP)
+    storm.blow(2)
+    follower.wait_for(lambda line: line["msg"] == "leading")
+    storm.blow(1)
+    leader.process.send_signal(signal.SIGCONT)
+    storm.blow(1)
+
+    leader.wait_for(lambda line: line["msg"] == "no longer leading")
+    storm.check()
+    assert leader.stop() == follower.stop() == 0
