@@ -250,4 +250,5 @@ def test_a_leader_that_was_frozen_and_thaws_does_no_harm(
 
     leader.wait_for(lambda line: line["msg"] == "no longer leading")
     storm.check()
+    assert not leader.said("Rejected") + follower.said("Rejected")
     assert leader.stop() == follower.stop() == 0

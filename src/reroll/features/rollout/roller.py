@@ -91,10 +91,10 @@ class Roller:
             try:
                 delay = await self._look(key)
             except ApiError as error:
-                delay = await self._failed(key, error)
+                delay = self._failed(key, error)
             except Exception as error:  # one workload's trouble is not another's
                 log.exception("bug", workload=str(key))
-                delay = await self._failed(key, error)
+                delay = self._failed(key, error)
             finally:
                 self.queue.done(key)
             if delay is not None:
@@ -175,7 +175,12 @@ class Roller:
         key = seen.workload.key
         operations = patch(seen.workload, seen.kind, decided)
         request = wire.json_patch(resource(seen.kind), key.namespace, key.name, operations)
-        raw = await self._client.send(request)
+        try:
+            raw = await self._client.send(request)
+        except Invalid:
+            if await self._is_stale(seen):
+                raise Conflict(f"{key} has another record than it had") from None
+            raise
         # What the answer shows beside our own change may be older than it.
         ours = writes_template(seen.kind, operations)
         self._world.workload_seen(seen.kind, _manifest.decode(raw), watched=ours)
@@ -187,15 +192,13 @@ class Roller:
             told = msgspec.structs.replace(told, seconds=seconds)
         self._telemetry.tell(told)
 
-    async def _failed(self, key: Key, error: Exception) -> float | None:
+    def _failed(self, key: Key, error: Exception) -> float | None:
         """What an error means for the key: the delay until the next try, or `None` for never."""
         if isinstance(error, NotFound):
             self._world.workload_gone(key)
             return None
         if isinstance(error, Conflict | AlreadyExists):
-            return 0.0
-        if isinstance(error, Invalid) and await self._is_stale(key):
-            return 0.0
+            return self._backoff.failed(key)
         reason, at_least = next(
             (row[1:] for row in _AFTER if isinstance(error, row[0])), (Reason.FAILED, 0.0)
         )
@@ -215,19 +218,18 @@ class Roller:
         retry_after = error.retry_after if isinstance(error, ApiError) else None
         return self._backoff.failed(key, max(at_least, retry_after or 0.0))
 
-    async def _is_stale(self, key: Key) -> bool:
-        """Whether the patch was refused because the record is another one than we thought."""
-        before = self._world.workloads.get(key)
-        text = before.workload.record_text if before else None
-        generation = before.workload.generation if before else None
+    async def _is_stale(self, seen: Snapshot) -> bool:
+        """Whether a patch was refused because the workload is another one than we thought."""
+        before = seen.workload
         try:
-            await self._reader.workload(self._kinds[key.kind], key)
+            await self._reader.workload(seen.kind, before.key)
         except ApiError:
             return False
-        after = self._world.workloads.get(key)
-        return after is None or (after.workload.record_text, after.workload.generation) != (
-            text,
-            generation,
+        tracked = self._world.workloads.get(before.key)
+        after = tracked.workload if tracked else None
+        return after is None or (after.record_text, after.generation) != (
+            before.record_text,
+            before.generation,
         )
 
 
