@@ -28,12 +28,14 @@ from reroll.features.rollout.content import Source, changed_at, content
 class Tracked:
     """An opted-in workload."""
 
-    __slots__ = ("policy", "quiet_since", "references", "waiting_since", "workload")
+    __slots__ = ("judged", "policy", "quiet_since", "references", "waiting_since", "workload")
 
     def __init__(self, seen: Workload, policy: Policy, refs: tuple[Reference, ...]) -> None:
         self.workload = seen
         self.policy = policy
         self.references = refs
+        self.judged: tuple[Mapping[str, str], Mapping[str, str]] | None = None
+        """The annotations that the policy was made from: its own and its Namespace's."""
         self.waiting_since: datetime | None = None
         self.quiet_since: datetime | None = None
 
@@ -41,11 +43,12 @@ class Tracked:
 class Known:
     """A source that somebody refers to."""
 
-    __slots__ = ("content", "gone", "unsure_since", "users", "version")
+    __slots__ = ("content", "gone", "uid", "unsure_since", "users", "version")
 
     def __init__(self) -> None:
         self.users: set[Key] = set()
         self.content: Content | Absence = Absence.UNREAD
+        self.uid = ""
         self.version = 0
         self.gone = 0
         """The version at which it was deleted; 0 if it is there, or nobody knows."""
@@ -82,6 +85,9 @@ class Scope(msgspec.Struct, frozen=True):
 _NOWHERE = NamespaceInfo({})
 _KEYED = frozenset(row.name for row in SOURCE_KINDS if row.keyed)
 _PLURALS = {row.name: row.plural_to_watch for row in SOURCE_KINDS}
+_API_VERSIONS = {
+    row.name: f"{row.group}/{row.version}" if row.group else row.version for row in SOURCE_KINDS
+}
 
 
 class World:
@@ -147,7 +153,8 @@ class World:
         metadata = manifest.metadata
         key = Key(kind.name, metadata.namespace, metadata.name)
         tracked = self.workloads.get(key)
-        if tracked is not None and 0 < metadata.version < tracked.workload.version:
+        if tracked is not None and 0 < metadata.version < tracked.workload.version + watched:
+            # Older, or what a patch of ours was answered with: its echo brings nothing new.
             return
         if kind.borrows_template:
             self._lend(kind, key, manifest)
@@ -189,9 +196,16 @@ class World:
         seen = workload(kind, manifest, before, watched=watched)
         info = self._namespace(key.namespace) or _NOWHERE
         annotations = self._annotations(key, seen.annotations)
-        found = policies.policy(annotations, info.annotations, self._scope.default, key)
-        found = policies.for_kind(found, kind, key)
-        refs = self._references(seen, found)
+        judged = {k: v for k, v in annotations.items() if k != policies.STATE}, info.annotations
+        if tracked is not None and tracked.judged == judged:
+            found = tracked.policy
+        else:
+            found = policies.policy(annotations, info.annotations, self._scope.default, key)
+            found = policies.for_kind(found, kind, key)
+        if before is not None and tracked and found is tracked.policy and seen.uses == before.uses:
+            refs = tracked.references
+        else:
+            refs = self._references(seen, found)
         if tracked is None:
             # Whoever is opted in by another object is adopted as of when that object said so.
             lender = self._lenders.get(key)
@@ -204,9 +218,11 @@ class World:
             or tracked.policy != found
             or tracked.references != refs
         )
-        self._glob(key, found)
-        self._link(key, tracked, refs)
+        if refs is not tracked.references or before is None:
+            self._glob(key, found)
+            self._link(key, tracked, refs)
         tracked.workload, tracked.policy, tracked.references = seen, found, refs
+        tracked.judged = judged
         if news:
             self._wake(key, urgent)
 
@@ -382,6 +398,7 @@ class World:
         known = self.sources.get(key) or self._meet(key)
         if known is None or 0 < metadata.version < known.version:
             return
+        known.uid = metadata.uid
         keyring = self.keyring if kind.keyed else None
         after = metadata.version - 1 if watched else known.unsure_since
         moment = Moment(after, metadata.version, changed_at(metadata))
@@ -431,6 +448,11 @@ class World:
         """The last version of a source that was seen whole; 0 if none was."""
         known = self.sources.get(key)
         return known.version if known else 0
+
+    def identity(self, key: Key) -> tuple[str, str]:
+        """The apiVersion of a source, and its uid if it was seen."""
+        known = self.sources.get(key)
+        return _API_VERSIONS[key.kind], known.uid if known else ""
 
     def source_gone(self, key: Key, version: int) -> None:
         if key in self.sources:
