@@ -40,8 +40,8 @@ def test_without_faults_requests_pass_and_are_logged(bench: Bench) -> None:
     bench.api.create(bench.configmap("a", size=300_000))
     assert len(bench.api.get(f"{bench.path}/a")["data"]["key"]) == 300_000
     assert bench.proxy.log == [
-        Entry("POST", bench.path, "passed"),
-        Entry("GET", f"{bench.path}/a", "passed"),
+        Entry("POST", bench.path, "passed", "application/json"),
+        Entry("GET", f"{bench.path}/a", "passed", "application/json"),
     ]
 
 

@@ -116,7 +116,7 @@ class FaultProxy:
     def _note(self, request: Request, done: Fault | str) -> None:
         name = done if isinstance(done, str) else type(done).__name__
         with self._changed:
-            self._log.append(Entry(request.method, request.target, name))
+            self._log.append(Entry(request.method, request.target, name, request.accept))
             self._changed.notify_all()
 
     def _do(self, coroutine: Coroutine[Any, Any, None]) -> None:

@@ -32,12 +32,15 @@ class Request:
     method: str
     path: str
     query: str = ""
+    accept: str = ""
+    """The form in which the client wants the answer."""
 
     @classmethod
-    def parse(cls, line: str) -> Self:
+    def parse(cls, line: str, accept: str = "") -> Self:
         """From the first line of its head."""
         method, target, _ = line.split(" ")
-        return cls(method, *target.split("?", 1))
+        path, _, query = target.partition("?")
+        return cls(method, path, query, accept)
 
     @property
     def target(self) -> str:
@@ -169,10 +172,12 @@ class Entry(NamedTuple):
     path: str
     """With its query."""
     done: str
+    accept: str = ""
 
     @property
     def request(self) -> Request:
-        return Request(self.method, *self.path.split("?", 1))
+        path, _, query = self.path.partition("?")
+        return Request(self.method, path, query, self.accept)
 
 
 def status_object(code: int, retry_after: int | None = None) -> dict[str, object]:

@@ -133,7 +133,7 @@ class Gateway:
 
     async def _exchange(self, connection: Connection, head: Head) -> None:
         content = b"".join([piece async for piece in read_body(connection.reader, head)])
-        request = Request.parse(head.line)
+        request = Request.parse(head.line, head.get("accept"))
         fault = next((i.fault for i in self._injections if i.take(request)), None)
         if isinstance(fault, Answer):
             self.note(request, fault)

@@ -103,9 +103,10 @@ async def _main(settings: Settings, environment: Mapping[str, str]) -> None:
     async with Client(
         connection, connections=settings.connections, on_call=metrics.called
     ) as client:
-        recorder = Recorder(client, clock, identity)
+        recorder = Recorder(client, clock, identity, on_drop=metrics.events_dropped.inc)
         telemetry = Telemetry(metrics, recorder)
         feature = Rollouts(client, clock, settings, telemetry, namespace)
+        recorder.identify = feature.world.identity
         metrics.workloads.set_function(lambda: len(feature.world.workloads))
         metrics.sources.set_function(lambda: len(feature.world.sources))
         metrics.queue_depth.set_function(lambda: len(feature.roller.queue))

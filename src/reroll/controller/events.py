@@ -7,6 +7,7 @@ a source gets one for all the workloads it rolled within a while.
 import asyncio
 import secrets
 from collections import deque
+from collections.abc import Callable
 from datetime import datetime
 from typing import Any
 
@@ -27,7 +28,13 @@ log = Log("reroll.events")
 
 class Recorder:
     def __init__(
-        self, client: Client, clock: Clock, instance: str, gather_for: float = 30.0
+        self,
+        client: Client,
+        clock: Clock,
+        instance: str,
+        gather_for: float = 30.0,
+        *,
+        on_drop: Callable[[], None] = lambda: None,
     ) -> None:
         self._client, self._clock, self._instance = client, clock, instance
         self._gather_for = gather_for
@@ -36,7 +43,9 @@ class Recorder:
         self._idle = asyncio.Event()
         self._idle.set()
         self._sources: dict[Key, list[str]] = {}
-        self.dropped = 0
+        self._drop = on_drop
+        self.identify: Callable[[Key], tuple[str, str]] = lambda _: ("v1", "")
+        """The apiVersion and uid of a source: `kubectl describe` shows Events with both only."""
 
     def record(self, report: Report) -> None:
         """Tell of a roll, or of what stands in its way, on the workload; later on its sources."""
@@ -80,7 +89,7 @@ class Recorder:
             names = list(dict.fromkeys(workloads))
             more = f" and {len(names) - 5} more" if len(names) > 5 else ""
             message = f"its change rolled {', '.join(names[:5])}{more}"
-            regarding = _reference(source, "v1", "")
+            regarding = _reference(source, *self.identify(source))
             self._add(regarding, "Normal", Reason.CONFIG_CHANGED.word, "Rolled", message)
         self._sources.clear()
 
@@ -89,7 +98,7 @@ class Recorder:
     ) -> None:
         if len(self._waiting) >= WAITING_AT_MOST:
             self._waiting.popleft()
-            self.dropped += 1
+            self._drop()
         now = self._clock.now()
         self._waiting.append(
             (regarding["namespace"], self._event(regarding, kind, reason, action, message, now))
@@ -134,12 +143,12 @@ class Recorder:
             except (Throttled, Unavailable) as error:
                 await asyncio.sleep(error.retry_after or self._clock.jitter(2.0**attempt))
             except ApiError as error:
-                self.dropped += 1
+                self._drop()
                 log.warning("event lost", namespace=namespace, error=str(error))
                 return
             else:
                 return
-        self.dropped += 1
+        self._drop()
 
 
 def _reference(key: Key, api_version: str, uid: str) -> dict[str, str]:

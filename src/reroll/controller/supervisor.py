@@ -169,9 +169,13 @@ class Supervisor:
         return f"waiting for {', '.join(waiting) or 'the API server'}"
 
     def _ages(self) -> Iterator[tuple[str, float]]:
+        """By resource; of several watches of one, that which has been silent for longest."""
         now = self._clock.monotonic()
+        ages: dict[str, float] = {}
         for watch in self._watches:
-            yield watch.resource.full_name, now - watch.last_activity
+            name, age = watch.resource.full_name, now - watch.last_activity
+            ages[name] = max(age, ages.get(name, 0.0))
+        yield from ages.items()
 
 
 async def _either(event: asyncio.Event, work: Awaitable[Any]) -> None:
