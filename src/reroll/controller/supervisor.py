@@ -5,6 +5,7 @@ is released, then what happened is told. Every replica watches; only the leader 
 """
 
 import asyncio
+import gc
 from collections.abc import Awaitable, Iterator
 from contextlib import suppress
 from typing import Any, Protocol
@@ -69,6 +70,7 @@ class Supervisor:
                     background += [group.create_task(watch.run()) for watch in watches]
                     await _either(stop, asyncio.gather(*(watch.synced.wait() for watch in watches)))
                 self._ready = True
+                _settle_memory()
                 log.info("watching", resources=len(self._watches))
                 work = group.create_task(self._lead(feature))
                 await stop.wait()
@@ -176,6 +178,12 @@ class Supervisor:
             name, age = watch.resource.full_name, now - watch.last_activity
             ages[name] = max(age, ages.get(name, 0.0))
         yield from ages.items()
+
+
+def _settle_memory() -> None:
+    """What is here now stays: collect what start-up left, and never look at the rest again."""
+    gc.collect()
+    gc.freeze()
 
 
 async def _either(event: asyncio.Event, work: Awaitable[Any]) -> None:

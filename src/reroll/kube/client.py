@@ -22,7 +22,7 @@ from reroll.kube.decode import LineSplitter
 from reroll.kube.errors import SILENCE, ApiError, AuthError, Unauthorized, Unavailable, from_answer
 from reroll.kube.wire import Request
 
-TLS_BUFFER = 64 * 1024
+TLS_BUFFER = 16 * 1024
 LONGEST_ERROR = 64 * 1024
 KEEP_IDLE_SECONDS = 15
 
@@ -190,10 +190,10 @@ class Client:
 
 
 def shrink_tls_buffers() -> None:
-    """Make asyncio's buffer of each TLS connection a quarter of its size.
+    """Make asyncio's buffer of each TLS connection as small as a TLS record.
 
-    It is kept as long as the connection, and a controller has a dozen open: 170 KB each instead
-    of 700 KB. The attribute is undocumented; a test tells when it has no effect any more.
+    asyncio takes 256 KiB and keeps it as long as the connection, and a controller has two dozen
+    open. The attribute is undocumented; a test tells when it has no effect any more.
     """
     asyncio.sslproto.SSLProtocol.max_size = TLS_BUFFER
 
