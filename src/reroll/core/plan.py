@@ -13,7 +13,7 @@ import msgspec
 from reroll.core.digest import ABSENT, AWAITED, reference_digest, stamp
 from reroll.core.kinds import SOURCE_KINDS, Kind, Strategy, Watched
 from reroll.core.objects import Content, Key, Moment, Problem, Reference
-from reroll.core.policy import Policy
+from reroll.core.policy import STATE, Policy
 from reroll.core.reasons import Reason
 from reroll.core.records import Record, Todo, Unreadable, successor
 from reroll.core.workloads import Workload
@@ -115,10 +115,18 @@ def plan(seen: Snapshot, now: datetime) -> Plan:
     """What should happen to one workload now."""
     comparison = compare(seen)
     found = next((p for gate in GATES if (p := gate(seen, comparison, now))), None)
-    problems = seen.policy.problems + seen.workload.problems + seen.problems
+    problems = seen.policy.problems + seen.workload.problems + seen.problems + _spoilt(seen)
     if found is None:
         found = _roll(seen, comparison, now)
     return msgspec.structs.replace(found, problems=problems) if problems else found
+
+
+def _spoilt(seen: Snapshot) -> tuple[Problem, ...]:
+    record = seen.workload.record
+    if not isinstance(record, Unreadable):
+        return ()
+    where = f"annotation {STATE} on {seen.workload.key}"
+    return (Problem(f"{where} cannot be used: {record.why}; it is written anew"),)
 
 
 def compare(seen: Snapshot) -> Comparison:

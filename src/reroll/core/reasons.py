@@ -66,5 +66,8 @@ class Reason(Enum):
     # What went wrong
     INVALID_ANNOTATION = "InvalidAnnotation", "an annotation has a value that cannot be used"
     REJECTED = "Rejected", "the API server refused the change"
-    FORBIDDEN = "Forbidden", "the right to make the change is missing"
+    FORBIDDEN = (
+        "Forbidden",
+        "the change is not allowed: a right is missing, or admission refuses it",
+    )
     FAILED = "Failed", "the change could not be made yet; it is tried again"
