@@ -49,6 +49,19 @@ def test_a_watched_change_of_the_template_is_known_to_the_version(kind: Kind) ->
 
 
 @each_kind
+def test_empty_fields_that_come_and_go_are_no_change_of_the_template(kind: Kind) -> None:
+    said = template(image="web:1")
+    first = set_at(document(kind), kind.template, said)
+    tidied = copy.deepcopy(said)
+    tidied["metadata"]["annotations"] = {}
+    tidied["spec"]["containers"][0] |= {"resources": {}, "env": [], "lifecycle": None}
+    after = set_at(next_version(first, 130), kind.template, tidied)
+
+    before = workload(kind, first)
+    assert workload(kind, after, before).template == before.template
+
+
+@each_kind
 def test_a_change_that_was_only_found_lies_somewhere_since_the_last_look(kind: Kind) -> None:
     first = document(kind)
     after = set_at(next_version(first, 130), kind.template, template(image="web:2"))
