@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.scenarios.stage import Controller, Stage
+from tests.scenarios.stage import Controller, Stage, Web
 
 from reroll.core import rights
 from reroll.core.kinds import KINDS, Kind
@@ -57,6 +57,12 @@ def kind(request: pytest.FixtureRequest) -> Kind:
 def stage(api: Api, namespace: str) -> Stage:
     """What scenarios do and look at, in the test's namespace."""
     return Stage(api, namespace)
+
+
+@pytest.fixture
+def web() -> Web:
+    """Where the controller serves metrics and probes, started with `web.flags`."""
+    return Web()
 
 
 @pytest.fixture

@@ -6,9 +6,12 @@ Assertions are about the state of the cluster: which templates there were, never
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
+import urllib.error
+import urllib.request
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -115,6 +118,34 @@ class Controller:
     def end(self) -> None:
         if self.process is not None and self.process.poll() is None:
             self.kill()
+
+
+class Web:
+    """The controller's own HTTP server."""
+
+    def __init__(self) -> None:
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            self.address = f"127.0.0.1:{free.getsockname()[1]}"
+
+    @property
+    def flags(self) -> tuple[str, str]:
+        return ("--listen", self.address)
+
+    def get(self, path: str) -> tuple[int, str]:
+        try:
+            with urllib.request.urlopen(f"http://{self.address}{path}", timeout=10) as answer:
+                return answer.status, answer.read().decode()
+        except urllib.error.HTTPError as error:
+            return error.code, error.read().decode()
+
+    def metrics(self) -> dict[str, float]:
+        """Value by name and labels, as Prometheus reads them."""
+        status, text = self.get("/metrics")
+        assert status == 200
+        lines = [line.rpartition(" ") for line in text.splitlines() if not line.startswith("#")]
+        found = {name: float(value) for name, _, value in lines}
+        assert len(found) == len(lines), "a metric is told twice"
+        return found
 
 
 class Stage:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.scenarios.stage import ENABLED, RECORD, Controller, Stage, a, eventually
+from tests.scenarios.stage import ENABLED, RECORD, Controller, Stage, Web, a, eventually
 from tests.support import build
 
 from reroll.core import rights
@@ -42,7 +42,7 @@ def problems(running: Controller, name: str) -> list[str]:
 
 
 def test_each_malformed_annotation_is_told_once_and_the_rest_of_the_policy_applies(
-    stage: Stage, controller: Start
+    stage: Stage, controller: Start, web: Web
 ) -> None:
     assert set(BAD) == {row.name for row in ANNOTATIONS} | set(SOURCE_LISTS)
     workloads = {
@@ -52,7 +52,7 @@ def test_each_malformed_annotation_is_told_once_and_the_rest_of_the_policy_appli
         for name, (value, _) in BAD.items()
     }
     stage.make(build.configmap("app"), build.configmap("extra"), *workloads.values())
-    running = controller()
+    running = controller(*web.flags)
     adopting = [name for name in workloads if name != "enabled"]
     numbers = {name: stage.adopted(workloads[name])["n"] for name in adopting}
 
@@ -67,6 +67,8 @@ def test_each_malformed_annotation_is_told_once_and_the_rest_of_the_policy_appli
         assert sentence in events[0]["message"]
         assert value.partition(",")[0] in events[0]["message"]
         assert len(problems(running, name)) == 1
+    labels = f'kind="Deployment",namespace="{stage.namespace}"'
+    assert web.metrics()[f"reroll_problems_total{{{labels}}}"] == len(BAD)
     # What could be read of a list counts.
     number = stage.record(workloads["sources"])["n"]
     stage.change("ConfigMap", "extra", key="new")
@@ -102,18 +104,24 @@ def test_a_strategy_that_the_kind_cannot_do_is_told_and_the_usual_one_is_used(
     assert told["strategy"] == row.default_strategy
 
 
-def test_a_bad_value_on_a_namespace_is_told_on_its_workloads(
+def test_a_bad_value_on_a_namespace_or_a_source_is_told_on_the_workloads_it_concerns(
     stage: Stage, controller: Start
 ) -> None:
     bad = {"metadata": {"annotations": {"reroll.dev/debounce": "later"}}}
     stage.api.patch(path_to("Namespace", stage.namespace), bad)
     web = build.deployment(uses="configmap/app", annotations=ENABLED)
-    stage.make(build.configmap("app"), web)
+    stage.make(build.configmap("app", annotations={"reroll.dev/ignore": "perhaps"}), web)
     controller()
     number = stage.adopted(web)["n"]
 
-    event = eventually(lambda: stage.events(web, "InvalidAnnotation"), "an Event tells of it")[0]
-    assert f"reroll.dev/debounce on Namespace {stage.namespace}" in event["message"]
+    events = eventually(
+        lambda: len(found := stage.events(web, "InvalidAnnotation")) == 2 and found,
+        "Events tell of both",
+    )
+    told = " ".join(event["message"] for event in events)
+    assert f"reroll.dev/debounce on Namespace {stage.namespace}" in told
+    assert "reroll.dev/ignore: 'perhaps' is neither" in told
+    assert f"on ConfigMap {stage.namespace}/app" in told
     stage.change("ConfigMap", "app", key="new")
     stage.rolled(web, since=number)
 
@@ -244,6 +252,30 @@ def test_a_kind_of_workload_that_may_not_be_watched_is_told_and_the_others_roll(
     stage.change("ConfigMap", "app", key="new")
     stage.rolled(web, since=number)
     assert stage.record(sts) == {}
+
+
+def test_a_right_that_is_granted_later_is_used_without_a_restart(
+    stage: Stage, controller: Start, kubeconfig_for: Grant
+) -> None:
+    web = build.deployment("web", uses=["configmap/app", "secret/db"], annotations=ENABLED)
+    stage.make(build.configmap("app"), build.secret("db"), web)
+    unread = (("list", "configmaps"), ("watch", "configmaps"), ("list", "secrets"))
+    lacking = rules(*unread, ("watch", "secrets"))
+    kubeconfig = kubeconfig_for(lacking, None)
+    controller(kubeconfig=kubeconfig)
+    number = stage.adopted(web)["n"]
+    assert stage.record(web)["s"] == {}
+
+    role = path_to("ClusterRole", kubeconfig.stem)
+    stage.api.patch(role, {"rules": rules()})
+    both = {"configmap/app", "secret/db"}
+    eventually(lambda: set(stage.record(web)["s"]) == both, "both are recorded", timeout=120)
+    assert stage.stamp(web) is None
+
+    for kind, change in (("ConfigMap", {"key": "new"}), ("Secret", {"password": "new"})):
+        number = stage.record(web)["n"]
+        stage.change(kind, "app" if kind == "ConfigMap" else "db", **change)
+        stage.rolled(web, since=number)
 
 
 @pytest.mark.parametrize("verb", ["get", "watch"])

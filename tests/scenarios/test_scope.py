@@ -93,6 +93,26 @@ def test_what_a_namespace_says_is_the_default_and_what_a_workload_says_counts(
     assert [stage.record(one)["n"] for one in (plain, own)] == numbers
 
 
+def test_a_strategy_for_all_is_used_by_the_kinds_that_can_do_it_and_is_no_fault_of_others(
+    stage: Stage, controller: Start
+) -> None:
+    web, task = (
+        make("one", uses="configmap/app", annotations=ENABLED)
+        for make in (build.deployment, build.cronjob)
+    )
+    stage.make(build.configmap("app"), web, task)
+    running = controller("--strategy", "restart")
+    numbers = [stage.adopted(one)["n"] for one in (web, task)]
+
+    stage.change("ConfigMap", "app", key="new")
+    for one, number in zip((web, task), numbers, strict=True):
+        stage.rolled(one, since=number)
+
+    eventually(lambda: len(running.said("ConfigChanged")) == 2, "both are told")
+    assert {line["strategy"] for line in running.said("ConfigChanged")} == {"restart", "next-run"}
+    assert stage.events(task, "InvalidAnnotation") == []
+
+
 def test_opting_out_wins_over_everything(stage: Stage, controller: Start, another: Another) -> None:
     mark = uuid.uuid4().hex[:8]
     free = another(labels={"mark": mark})

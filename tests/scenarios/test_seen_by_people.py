@@ -4,16 +4,12 @@ import base64
 import hashlib
 import json
 import re
-import socket
-import urllib.error
-import urllib.request
 import uuid
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import pytest
-from tests.scenarios.stage import ENABLED, Controller, Stage, a, eventually, for_kinds
+from tests.scenarios.stage import ENABLED, Controller, Stage, Web, a, eventually, for_kinds
 from tests.support import build
 from tests.support.faultproxy import FaultProxy
 from tests.support.faults import Answer, Match, Silence
@@ -24,39 +20,6 @@ from reroll.devcluster.api import path_of, path_to
 
 Start = Callable[..., Controller]
 Audit = Callable[[Path], list[dict[str, Any]]]
-
-
-class Web:
-    """The controller's own HTTP server."""
-
-    def __init__(self) -> None:
-        with socket.create_server(("127.0.0.1", 0)) as free:
-            self.address = f"127.0.0.1:{free.getsockname()[1]}"
-
-    @property
-    def flags(self) -> tuple[str, str]:
-        return ("--listen", self.address)
-
-    def get(self, path: str) -> tuple[int, str]:
-        try:
-            with urllib.request.urlopen(f"http://{self.address}{path}", timeout=10) as answer:
-                return answer.status, answer.read().decode()
-        except urllib.error.HTTPError as error:
-            return error.code, error.read().decode()
-
-    def metrics(self) -> dict[str, float]:
-        """Value by name and labels, as Prometheus reads them."""
-        status, text = self.get("/metrics")
-        assert status == 200
-        lines = [line.rpartition(" ") for line in text.splitlines() if not line.startswith("#")]
-        found = {name: float(value) for name, _, value in lines}
-        assert len(found) == len(lines), "a metric is told twice"
-        return found
-
-
-@pytest.fixture
-def web() -> Web:
-    return Web()
 
 
 @for_kinds(Strategy.STAMP)

@@ -214,6 +214,30 @@ def test_reload_asks_again_for_a_change_that_comes_while_some_pods_refuse(
     assert listener.answered[before:].count(204) == 2
 
 
+def test_reload_goes_on_after_a_kill_and_tells_who_refuses(
+    stage: Stage, controller: Start, listener: Listener
+) -> None:
+    asked = by("reload", reload_port=str(listener.port))
+    here = {"dev.reroll.dev/address": "127.0.0.9"}
+    web = build.deployment(uses="configmap/app", annotations=asked, template_annotations=here)
+    stage.make(build.configmap("app"), web)
+    running = controller()
+    stage.settled(web)
+    number = stage.adopted(web)["n"]
+    listener.says = [503] * 1000
+    stage.change("ConfigMap", "app", key="new")
+    stage.rolled(web, since=number)
+    event = eventually(lambda: stage.events(web, "ReloadRefused"), "an Event says who")[0]
+    assert f"http://127.0.0.9:{listener.port}/-/reload: answered 503" in event["message"]
+
+    running.kill()
+    listener.says = []
+    running.start()
+
+    eventually(lambda: "todo" not in stage.record(web), "every pod was asked")
+    assert 204 in listener.answered
+
+
 def test_a_paused_deployment_holds_with_a_reason_and_rolls_once_when_it_resumes(
     stage: Stage, controller: Start
 ) -> None:

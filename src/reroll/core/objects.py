@@ -101,6 +101,8 @@ class Content(msgspec.Struct, frozen=True, gc=False):
     changed_keys: frozenset[str] = frozenset()
     """The keys that the last change touched, where it was watched."""
     ignored: bool = False
+    problem: str = ""
+    """What is wrong with its annotations."""
     allow_from: frozenset[str] = frozenset()
     created: bool = False
     """It is what the source came into being with, as far as is known."""

@@ -153,6 +153,13 @@ def policy(
     return msgspec.structs.replace(default, **values, problems=tuple(problems))
 
 
+def usual(default: Policy, kind: Kind) -> Policy:
+    """The default policy for a kind: a strategy that it cannot do is not meant for it."""
+    if default.strategy is None or default.strategy in kind.strategies:
+        return default
+    return msgspec.structs.replace(default, strategy=None)
+
+
 def for_kind(found: Policy, kind: Kind, where: Key) -> Policy:
     """The policy as far as this kind can follow it."""
     if found.strategy is None or found.strategy in kind.strategies:
@@ -178,6 +185,12 @@ def without_ignored(
         keys = frozenset(pattern.key for pattern in ignored if pattern.key)
         kept.append(msgspec.structs.replace(reference, without=keys) if keys else reference)
     return tuple(kept)
+
+
+def ignores(annotations: Mapping[str, str]) -> bool:
+    """Whether a source wants to roll nobody; a `ValueError` says what is wrong with how it says so."""
+    text = annotations.get(IGNORE)
+    return text is not None and _boolean(text)
 
 
 def allowed_namespaces(annotations: Mapping[str, str]) -> frozenset[str]:

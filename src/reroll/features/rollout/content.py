@@ -12,7 +12,7 @@ import msgspec
 
 from reroll.core.digest import value_digests
 from reroll.core.objects import Content, Moment
-from reroll.core.policy import IGNORE, allowed_namespaces
+from reroll.core.policy import IGNORE, allowed_namespaces, ignores
 from reroll.core.workloads import Metadata
 
 
@@ -82,10 +82,13 @@ def annotated(kept: Content, metadata: Metadata) -> Content:
     annotations = metadata.annotations
     if not annotations:
         return kept
+    ignored, problem = False, ""
+    try:
+        ignored = ignores(annotations)
+    except ValueError as error:
+        problem = f"{IGNORE}: {annotations[IGNORE][:80]!r} {error}"
     return msgspec.structs.replace(
-        kept,
-        ignored=annotations.get(IGNORE) == "true",
-        allow_from=allowed_namespaces(annotations),
+        kept, ignored=ignored, problem=problem, allow_from=allowed_namespaces(annotations)
     )
 
 

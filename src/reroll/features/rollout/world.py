@@ -162,7 +162,7 @@ class World:
         annotations = self._annotations(key, metadata.annotations or {})
         counts = info is not None and self._scope.workloads.matches(metadata.labels or {})
         if info is None or not counts or not self._is_enabled(annotations, info):
-            self.workload_gone(key)
+            self._untrack(key)
             return
         if tracked is None and belongs_to_workload(metadata):
             return
@@ -170,6 +170,9 @@ class World:
 
     def workload_gone(self, key: Key) -> None:
         self._lend_no_more(key)
+        self._untrack(key)
+
+    def _untrack(self, key: Key) -> None:
         tracked = self.workloads.pop(key, None)
         if tracked is not None:
             self._link(key, tracked, ())
@@ -200,7 +203,8 @@ class World:
         if tracked is not None and tracked.judged == judged:
             found = tracked.policy
         else:
-            found = policies.policy(annotations, info.annotations, self._scope.default, key)
+            default = policies.usual(self._scope.default, kind)
+            found = policies.policy(annotations, info.annotations, default, key)
             found = policies.for_kind(found, kind, key)
         if before is not None and tracked and found is tracked.policy and seen.uses == before.uses:
             refs = tracked.references
@@ -509,6 +513,8 @@ class World:
             there = self._content(ref.source)
             if there is Absence.FORBIDDEN:
                 problems.append(_forbidden(ref.source, ref.source.kind))
+            elif isinstance(there, Content) and there.problem:
+                problems.append(Problem(f"annotation {there.problem} on {ref.source}"))
             if ref.source.namespace == home or there is Absence.UNREAD or _allows(there, home):
                 kept.append(ref)
             elif isinstance(there, Content):
