@@ -221,8 +221,8 @@ class Cluster:
     def _history(self) -> History:
         current = max(self.sets, key=lambda one: one.revision)
         records = [read(one.annotations.get(STATE)) for one in self.sets]
-        numbers = [record.n for record in records if isinstance(record, Record)]
-        return History(current.created, max(numbers, default=0))
+        copies = [record for record in records if isinstance(record, Record)]
+        return History(current.created, max(copies, key=lambda one: one.n, default=None))
 
     def step(self) -> Plan:
         """Look once and do what should be done."""

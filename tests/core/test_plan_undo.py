@@ -26,6 +26,21 @@ def test_an_undo_is_declined_and_only_a_further_change_rolls_again(down: bool) -
     assert reasons(cluster) == ROLLED
 
 
+def test_a_source_that_changes_after_the_undo_rolls_even_if_nobody_watched_either() -> None:
+    cluster = adopted()
+    for value in ("2", "3"):
+        cluster.put(APP, a=value)
+        reasons(cluster)
+    cluster.stop()
+    assert cluster.undo()
+    cluster.tick()
+    cluster.put(APP, a="4")
+    cluster.reconnect()
+
+    assert reasons(cluster) == ROLLED
+    assert cluster.stale() == set()
+
+
 def test_an_undo_to_the_time_before_adoption_rolls_nothing() -> None:
     cluster = Cluster(template(envFrom=copy.deepcopy(USES)))
     cluster.edit(image="web:2")

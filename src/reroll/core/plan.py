@@ -31,7 +31,8 @@ class History(msgspec.Struct, frozen=True, gc=False):
     """What the revisions of a workload tell: read only where nobody watched it happen."""
 
     newest: datetime | None = None
-    highest: int = 0
+    latest: Record | None = None
+    """The copy of a record with the highest number."""
 
 
 class Keys(msgspec.Struct, frozen=True, gc=False):
@@ -281,9 +282,18 @@ def went_back(seen: Snapshot, found: Comparison, now: datetime) -> Plan | None:
     record = seen.workload.record
     if not isinstance(record, Record) or not seen.kind.copies_record:
         return None
-    if record.n >= _highest(seen):
+    if record.n >= _highest(seen) or _moved_on(seen, found):
         return None
     return _write(seen, found, now, Reason.UNDONE, Reason.UNDONE.sentence)
+
+
+def _moved_on(seen: Snapshot, found: Comparison) -> bool:
+    """Whether a source changed after the record that somebody went back from was written."""
+    left = seen.history.latest if seen.history else None
+    if left is None or left.k != seen.keys.current:
+        return False
+    entries = [change.entry for change in found.changes if change.entry in left.s]
+    return any(left.s[entry] != found.wanted[entry] for entry in entries)
 
 
 def unchanged(seen: Snapshot, found: Comparison, now: datetime) -> Plan | None:
@@ -406,7 +416,8 @@ def _nothing(reason: Reason) -> Plan:
 
 
 def _highest(seen: Snapshot) -> int:
-    return max(seen.workload.highest, seen.history.highest if seen.history else 0)
+    latest = seen.history.latest if seen.history else None
+    return max(seen.workload.highest, latest.n if latest else 0)
 
 
 def _order_is_known(seen: Snapshot, changed: Moment) -> bool:

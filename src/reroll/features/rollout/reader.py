@@ -193,7 +193,7 @@ class Reader:
             for item in given(page.items)
             if _owned(item.metadata.owner_references, seen.uid)
         ]
-        return History(newest=_newest(owned), highest=max(map(_number, owned), default=0))
+        return History(newest=_newest(owned), latest=_latest(owned))
 
 
 def _owned(owners: list[Owner] | None, uid: str) -> bool:
@@ -205,6 +205,8 @@ def _newest(revisions: list[Metadata]) -> datetime | None:
     return max(times, default=None)
 
 
-def _number(metadata: Metadata) -> int:
-    record = read((metadata.annotations or {}).get(STATE))
-    return record.n if isinstance(record, Record) else 0
+def _latest(revisions: list[Metadata]) -> Record | None:
+    """Of the records that Kubernetes copied to the revisions, the one with the highest number."""
+    found = [read((one.annotations or {}).get(STATE)) for one in revisions]
+    records = [record for record in found if isinstance(record, Record)]
+    return max(records, key=lambda record: record.n, default=None)
