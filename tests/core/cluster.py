@@ -1,4 +1,4 @@
-"""A model of one Deployment in a cluster, with the engine at work on it: no I/O, no real time.
+"""A model of one Deployment in a cluster, with the engine at work on it.
 
 Every write has a version of its own. Pods start with what their sources hold at that moment, and
 only if all that they need is there; a template that came into effect replaces them at once. What
@@ -57,7 +57,7 @@ class Cluster:
         self.known: dict[Key, int] = {}
         self.gone: dict[Key, int] = {}
         self.rolls: list[Plan] = []
-        self.write({})
+        self.write()
 
     # What people do
 
@@ -112,7 +112,7 @@ class Cluster:
     def _second(self) -> datetime:
         return self.now.replace(microsecond=0)
 
-    def write(self, after: Document) -> None:
+    def write(self, after: Document | None = None) -> None:
         after = after or copy.deepcopy(self.document)
         self.version += 1
         if after != self.document:
@@ -159,7 +159,7 @@ class Cluster:
 
     def _references(self, pods: Document) -> tuple[Reference, ...]:
         seen = build.workload(DEPLOYMENT, build.document(DEPLOYMENT, pods))
-        return references(build.HOME, seen.uses, mounts_are_live=self.policy.mounts_are_live)
+        return references(build.HOME, seen.uses, mounts_are_live=False)
 
     # The watch
 

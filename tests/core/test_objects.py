@@ -89,6 +89,9 @@ ORDERS = {
     "versions go before times": (Moment(10, 11, NOW), Moment(8, 9, LATER), True),
     "the same second tells nothing": (Moment(0, 20, NOW), Moment(0, 10, NOW), None),
     "one time alone tells nothing": (Moment(0, 20, NOW), Moment(0, 10), None),
+    "nor does the other": (Moment(0, 20), Moment(0, 10, NOW), None),
+    "no version is not an early one": (Moment(10, 11), Moment(), None),
+    "nor is it one to be later than": (Moment(), Moment(10, 11), None),
     "nothing is known": (Moment(), Moment(), None),
     "only times are known": (Moment(at=LATER), Moment(at=NOW), True),
 }

@@ -1,6 +1,5 @@
 """A roll that somebody else made counts, as far as the order of things is known."""
 
-import copy
 from datetime import timedelta
 
 import msgspec
@@ -18,8 +17,8 @@ from tests.core.build import (
 from tests.core.cluster import Cluster, env_from
 
 from reroll.core.kinds import KINDS, Kind
-from reroll.core.objects import Moment
-from reroll.core.plan import History, Snapshot, plan
+from reroll.core.objects import Moment, Reference
+from reroll.core.plan import Absence, History, Snapshot, plan
 from reroll.core.reasons import Reason
 from reroll.core.records import Record
 
@@ -105,6 +104,38 @@ def test_one_newer_content_is_enough_to_roll() -> None:
     assert plan(seen, NOW).reason is ROLLS
 
 
+def test_pods_that_were_made_while_a_source_was_away_have_it_no_more() -> None:
+    """Unless nobody knows when it went, or no pods were made."""
+    maybe = Reference(APP)
+    for gone, template_, replaces, kept in (
+        (200, Moment(210, 211), True, False),
+        (211, Moment(210, 211), True, True),
+        (0, Moment(210, 211), True, True),
+        (200, Moment(210, 211), False, True),
+    ):
+        changes = {"template": template_, "replaces_pods": replaces}
+        seen = snapshot({maybe: Absence.MISSING}, OLD, changes=changes, gone={APP: gone})
+        assert plan(seen, NOW).reason is (Reason.UP_TO_DATE if kept else Reason.RECORDED)
+
+
+NEW_REFERENCES = {
+    "it changed after the template that refers to it": (Moment(210, 211, NOW), ROLLS),
+    "it changed before that": (Moment(200, 201, NOW), Reason.RECORDED),
+    "it changed before the record": (Moment(210, 211, NOW - timedelta(1)), Reason.RECORDED),
+    "nobody knows when it changed": (Moment(210, 211), Reason.RECORDED),
+}
+
+
+@pytest.mark.parametrize(("changed", "reason"), NEW_REFERENCES.values(), ids=NEW_REFERENCES)
+def test_what_becomes_of_a_new_reference(changed: Moment, reason: Reason) -> None:
+    record = Record(5, NOW + timedelta(milliseconds=700), "Adopted", {})
+    held = content({"a": "new"}, changed)
+
+    found = plan(snapshot({USED: held}, record, changes={"template": Moment(205, 206)}), NOW)
+
+    assert found.reason is reason
+
+
 # With real documents
 
 
@@ -162,7 +193,7 @@ def test_an_image_that_came_before_the_content_while_the_watch_was_cut_does_not_
     cluster.tick()
     cluster.put(APP, a="2")
     cluster.tick()
-    cluster.write(copy.deepcopy(cluster.document))
+    cluster.write()
     cluster.reconnect()
 
     assert [one.reason for one in cluster.settle()] == [ROLLS]

@@ -159,6 +159,17 @@ def test_an_optional_source_that_pods_started_without_rolls_when_it_comes_back(o
     assert cluster.stale() == set()
 
 
+def test_a_required_source_that_a_deploy_waits_for_comes_back_without_a_roll() -> None:
+    cluster = adopted()
+    cluster.delete(APP)
+    cluster.edit(image="web:2")
+    assert reasons(cluster) == [Reason.RECORDED]
+    cluster.put(APP, a="2")
+
+    assert reasons(cluster) == [Reason.RECORDED]
+    assert cluster.stale() == set()
+
+
 def test_a_required_source_that_appears_for_the_first_time_is_recorded() -> None:
     cluster = adopted(MAYBE)
     cluster.put(APP, a="1")

@@ -3,10 +3,14 @@
 import copy
 
 import pytest
-from tests.core.build import template
-from tests.core.cluster import APP, NOTHING, ROLLED, USES, Cluster, adopted, reasons
+from tests.core.build import NOW, content, reference, snapshot, template
+from tests.core.cluster import APP, MAYBE, NOTHING, ROLLED, USES, Cluster, adopted, reasons
 
+from reroll.core.kinds import KINDS, Kind
+from reroll.core.objects import Moment
+from reroll.core.plan import History, plan
 from reroll.core.reasons import Reason
+from reroll.core.records import Record
 
 
 @pytest.mark.parametrize("down", [False, True], ids=["watched", "while nobody watched"])
@@ -26,6 +30,18 @@ def test_an_undo_is_declined_and_only_a_further_change_rolls_again(down: bool) -
     assert reasons(cluster) == ROLLED
 
 
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
+def test_a_lower_number_is_an_undo_only_where_records_come_back_with_one(kind: Kind) -> None:
+    used = reference(APP)
+    old = Record(5, NOW, "Adopted", {"configmap/app": "old"})
+    held = content({"a": "new"}, Moment(200, 201))
+
+    later = Record(6, NOW, "ConfigChanged", {})
+    for more in ({"changes": {"highest": 6}}, {"history": History(latest=later)}):
+        found = plan(snapshot({used: held}, old, kind=kind, **more), NOW)
+        assert (found.reason is Reason.UNDONE) is kind.copies_record
+
+
 def test_a_source_that_changes_after_the_undo_rolls_even_if_nobody_watched_either() -> None:
     cluster = adopted()
     for value in ("2", "3"):
@@ -39,6 +55,21 @@ def test_a_source_that_changes_after_the_undo_rolls_even_if_nobody_watched_eithe
 
     assert reasons(cluster) == ROLLED
     assert cluster.stale() == set()
+
+
+def test_what_the_last_roll_was_stays_in_the_record() -> None:
+    cluster = adopted()
+    cluster.put(APP, a="2")
+    reasons(cluster)
+    cluster.delete(MAYBE)
+    cluster.edit(image="web:2")
+    assert reasons(cluster) == [Reason.RECORDED]
+
+    assert cluster.seen is not None
+    assert isinstance(cluster.seen.record, Record)
+    assert cluster.seen.record.by == ["configmap/app"]
+    assert cluster.seen.record.keys is None
+    assert cluster.seen.record.rolled == cluster.rolls[-1].record.rolled
 
 
 def test_an_undo_to_the_time_before_adoption_rolls_nothing() -> None:

@@ -47,6 +47,8 @@ GOOD: dict[str, tuple[str, str, dict[str, Any]]] = {
     "a quiet time": ("debounce", "5s", {"debounce": timedelta(seconds=5)}),
     "no quiet time": ("debounce", "0", {"debounce": timedelta()}),
     "a port": ("reload-port", "9090", {"reload": Reload(port=9090)}),
+    "the last port": ("reload-port", "65535", {"reload": Reload(port=65535)}),
+    "a day of quiet": ("debounce", "24h", {"debounce": timedelta(days=1)}),
     "a path": ("reload-path", "/x?y=1", {"reload": Reload(path="/x?y=1")}),
     "sources": ("sources", "cm/a, secret/b", {
         "sources": (Pattern("ConfigMap", None, "a"), Pattern("Secret", None, "b")),
@@ -85,6 +87,8 @@ BAD = {
     ("reload-port", "http"): "is not a port number between 1 and 65535",
     ("reload-port", "9" * 5000): "is not a port number between 1 and 65535",
     ("reload-path", "reload"): 'is not an absolute URL path; write e.g. "/-/reload"',
+    ("reload-path", "/caf\u00e9"): 'is not an absolute URL path; write e.g. "/-/reload"',
+    ("reload-path", "/a\x07"): 'is not an absolute URL path; write e.g. "/-/reload"',
     ("reload-path", "/a b"): 'is not an absolute URL path; write e.g. "/-/reload"',
     ("reload-path", "/\r\nHost: x"): 'is not an absolute URL path; write e.g. "/-/reload"',
 }  # fmt: skip

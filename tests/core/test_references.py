@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 from tests.core.build import configmap, pod_spec, secret
 
 from reroll.core.objects import Key, Reference
-from reroll.core.pods import PodSpec
 from reroll.core.references import CSI_DRIVER, Use, references, uses
 
 FULL = pod_spec(
@@ -48,9 +47,11 @@ FULL = pod_spec(
                 {"name": "all", "mountPath": "/etc/all", "subPathExpr": "$(POD_NAME)"},
                 {"name": "csi", "mountPath": "/etc/csi"},
                 {"name": "scratch", "mountPath": "/tmp/x"},
+                {"name": "storage", "mountPath": "/data"},
+                {"name": "ceph", "mountPath": "/ceph"},
             ],
         },
-        {"name": "log", "env": None, "envFrom": None, "volumeMounts": None},
+        {"name": "log", "env": None},
     ],
     ephemeralContainers=[
         {"name": "debug", "envFrom": [{"configMapRef": {"name": "for-debugging"}}]},
@@ -90,7 +91,14 @@ FULL = pod_spec(
             "csi": {"driver": CSI_DRIVER, "volumeAttributes": {"secretProviderClass": "vault"}},
         },
         {"name": "unmounted", "secret": {"secretName": "nobody-mounts-it"}},
-        {"name": "storage", "csi": {"driver": "ebs", "nodePublishSecretRef": {"name": "ebs"}}},
+        {
+            "name": "storage",
+            "csi": {
+                "driver": "ebs",
+                "nodePublishSecretRef": {"name": "ebs"},
+                "volumeAttributes": {"secretProviderClass": "not-of-that-driver"},
+            },
+        },
         {"name": "ceph", "cephfs": {"secretRef": {"name": "ceph"}}},
     ],
 )  # fmt: skip
@@ -130,13 +138,10 @@ def test_every_field_that_can_name_a_source_is_a_use_and_nothing_else_is() -> No
     ]  # fmt: skip
 
 
-def test_an_empty_spec_uses_nothing() -> None:
-    assert list(uses(PodSpec())) == []
-
-
 @pytest.mark.parametrize(
     "nameless",
     [
+        {},
         {"containers": [{"envFrom": [{"configMapRef": {}}, {"secretRef": {"name": ""}}, {}]}]},
         {"containers": [{"env": [{"name": "A", "valueFrom": {"secretKeyRef": {"key": "a"}}}]}]},
         {
@@ -148,7 +153,7 @@ def test_an_empty_spec_uses_nothing() -> None:
             ],
         },
     ],
-    ids=["envFrom", "env", "volumes"],
+    ids=["nothing at all", "envFrom", "env", "volumes"],
 )
 def test_a_reference_without_a_name_refers_to_nothing(nameless: dict[str, Any]) -> None:
     assert list(uses(pod_spec(**nameless))) == []

@@ -81,6 +81,24 @@ def test_a_change_of_status_keeps_what_the_spec_says_without_reading_it_again(ki
     assert after.uses is before.uses
 
 
+def test_a_document_without_a_generation_is_read_every_time() -> None:
+    first = document(DEPLOYMENT)
+    del first["metadata"]["generation"]
+    later = first | {"spec": {"template": template(envFrom=[{"secretRef": {"name": "db"}}])}}
+
+    assert workload(DEPLOYMENT, later, workload(DEPLOYMENT, first)).uses
+
+
+def test_the_labels_of_its_pods_are_known() -> None:
+    seen = document(DEPLOYMENT)
+    seen["spec"]["selector"] = {"matchLabels": {"b": "2", "a": "1"}}
+
+    assert workload(DEPLOYMENT, seen).selector == (("a", "1"), ("b", "2"))
+    assert workload(DEPLOYMENT, document(DEPLOYMENT)).selector == ()
+    seen["spec"]["selector"] = {"matchExpressions": []}
+    assert workload(DEPLOYMENT, seen).selector == ()
+
+
 @each_kind
 def test_a_workload_made_anew_under_the_same_name_has_no_history(kind: Kind) -> None:
     before = workload(kind, document(kind, annotations={STATE: RECORD}))

@@ -86,6 +86,7 @@ def test_a_template_changed_during_a_pause_takes_effect_at_its_end(kind: Kind) -
     changed = set_at(next_version(paused, 120), kind.template, template(image="web:2"))
     resumed = set_at(next_version(changed, 130), kind.still, False)
     seen = workload(kind, first)
+    assert workload(kind, paused).still
     moments = []
     for step in (paused, changed, resumed):
         seen = workload(kind, step, seen)

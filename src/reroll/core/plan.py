@@ -80,15 +80,15 @@ class Comparison(msgspec.Struct, frozen=True, gc=False):
     changes: tuple[Change, ...] = ()
     missing: tuple[Reference, ...] = ()
     unread: tuple[Reference, ...] = ()
-    gone: tuple[str, ...] = ()
-    """Entries of optional sources that went away: new pods start without them."""
+    gone: dict[str, str] = {}
+    """Of sources that went away: what pods have of them that start now."""
     lost: bool = False
     """Secrets could not be compared: the key of the record is gone."""
 
     @property
     def started_with(self) -> dict[str, str]:
         """What pods have that start now."""
-        return self.wanted | dict.fromkeys(self.gone, ABSENT)
+        return self.wanted | self.gone
 
 
 class Plan(msgspec.Struct, frozen=True, gc=False):
@@ -138,7 +138,7 @@ def compare(seen: Snapshot) -> Comparison:
     changes: list[Change] = []
     missing: list[Reference] = []
     unread: list[Reference] = []
-    gone: list[str] = []
+    gone: dict[str, str] = {}
     lost = False
     for reference in seen.references:
         content = seen.sources.get(reference.source, Absence.UNREAD)
@@ -156,10 +156,11 @@ def compare(seen: Snapshot) -> Comparison:
         entry = reference.entry(seen.workload.key.namespace)
         recorded = known.get(entry)
         if there is None or digest is None:
-            if value := _without_content(seen, reference, recorded, content):
-                wanted[entry] = value
-                if content is Absence.MISSING and not reference.required:
-                    gone.append(entry)
+            if content is Absence.MISSING:
+                gone[entry] = AWAITED if reference.required else ABSENT
+                wanted[entry] = _kept(seen, reference, recorded) or gone[entry]
+            elif recorded is not None:
+                wanted[entry] = recorded
             continue
         wanted[entry] = digest
         changed = _has_changed(seen, reference, recorded, there)
@@ -167,24 +168,18 @@ def compare(seen: Snapshot) -> Comparison:
             lost = True
         elif changed:
             changes.append(Change(reference, entry, there.changed, _keys(reference, there)))
-    return Comparison(wanted, tuple(changes), tuple(missing), tuple(unread), tuple(gone), lost)
+    return Comparison(wanted, tuple(changes), tuple(missing), tuple(unread), gone, lost)
 
 
-def _without_content(
-    seen: Snapshot, reference: Reference, recorded: str | None, why: Content | Absence
-) -> str | None:
-    """What to record of a source that is not there.
+def _kept(seen: Snapshot, reference: Reference, recorded: str | None) -> str | None:
+    """What is still known of a source that went away; `None` if no pod has it any more.
 
-    A source that went away rolls nothing: it counts again when it comes back different, or if pods
-    started without it.
+    It rolls nothing by going away. It counts again when it comes back different, or if pods were
+    made in the meantime.
     """
-    if why is not Absence.MISSING:
-        return recorded
-    if reference.required:
-        return AWAITED if recorded in _NEVER_THERE else recorded
     since = seen.gone.get(reference.source, 0)
     replaced = seen.workload.replaces_pods and 0 < since <= seen.workload.template.after
-    return ABSENT if recorded in _NEVER_THERE or replaced else recorded
+    return None if recorded in _NEVER_THERE or replaced else recorded
 
 
 _NEVER_THERE = frozenset((None, ABSENT, AWAITED))
