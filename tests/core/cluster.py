@@ -98,7 +98,7 @@ class Cluster:
     def undo(self) -> bool:
         """What `kubectl rollout undo` does; whether there was anything to go back to."""
         earlier = sorted(self.sets, key=lambda one: one.revision)[-2:-1]
-        if not earlier or self.document["spec"].get("paused"):
+        if not earlier or self.paused:
             return False
         after = copy.deepcopy(self.document)
         after["spec"]["template"] = copy.deepcopy(earlier[0].template)
@@ -107,6 +107,10 @@ class Cluster:
         return True
 
     # Kubernetes
+
+    @property
+    def paused(self) -> bool:
+        return bool(self.document["spec"].get("paused"))
 
     @property
     def _second(self) -> datetime:
@@ -123,7 +127,7 @@ class Cluster:
         self._watch_workload()
 
     def _roll_out(self) -> None:
-        if self.document["spec"].get("paused"):
+        if self.paused:
             return
         pods = self.document["spec"]["template"]
         current = next((one for one in self.sets if one.template == pods), None)
@@ -137,11 +141,9 @@ class Cluster:
         self.start_pods()
 
     def start_pods(self) -> None:
-        if self.document["spec"].get("paused"):
-            return
         pods = self.document["spec"]["template"]
         needed = self._references(pods)
-        if pods == self.pods_template:
+        if self.paused or pods == self.pods_template:
             return
         if any(self._stops(ref) for ref in needed):
             self.pods_waited = True
@@ -183,9 +185,9 @@ class Cluster:
             self.seen = workload(DEPLOYMENT, decoded, self.seen, watched=watched)
 
     def _watch_source(self, source: Key, *, watched: bool = True) -> None:
+        there = self.sources.get(source)
         if not self.watching:
             return
-        there = self.sources.get(source)
         if there is None:
             self.contents.pop(source, None)
             self.gone[source] = self.version if watched else self.known.get(source, 0)
@@ -202,12 +204,10 @@ class Cluster:
 
     @property
     def is_new(self) -> bool:
-        """Whether the engine knows nothing of what the pods have."""
         return self.seen is None or self.seen.record is None
 
     def decide(self) -> Plan:
-        seen = self.snapshot()
-        decided = plan(seen, self.now)
+        decided = plan(seen := self.snapshot(), self.now)
         if decided.look_back:
             decided = plan(msgspec.structs.replace(seen, history=self._history()), self.now)
         return decided
@@ -245,8 +245,7 @@ class Cluster:
     def stale(self) -> set[Key]:
         """Sources whose content the pods do not have, although it is there, and will not get."""
         found = set()
-        paused = self.document["spec"].get("paused")
-        if not paused and self.pods_template != self.document["spec"]["template"]:
+        if not self.paused and self.pods_template != self.document["spec"]["template"]:
             return found  # They wait for a source, and start with what there is then.
         for ref in self._references(self.pods_template or {}):
             started, now = (self.pods or {}).get(ref.source), self.values(ref.source)

@@ -160,6 +160,9 @@ def test_a_record_that_cannot_be_read_is_made_anew_with_a_word_about_it() -> Non
 
     assert found.reason is Reason.ADOPTED
     assert found.message.startswith("its record could not be used (it is bad); seen for the first")
+    assert [problem.sentence for problem in found.problems] == [
+        "annotation reroll.dev/state on Job shop/web cannot be used: it is bad; it is written anew"
+    ]
     assert found.record is not None
     assert found.record.n == 4
 

@@ -20,8 +20,10 @@ from reroll.core.policy import (
     Reload,
     allowed_namespaces,
     for_kind,
+    ignores,
     of_our_domain,
     policy,
+    usual,
     without_ignored,
 )
 
@@ -205,6 +207,16 @@ def test_a_kind_does_what_it_can_and_its_default_instead_of_what_it_cannot(
     )
 
 
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
+@pytest.mark.parametrize("strategy", [None, *Strategy])
+def test_a_strategy_for_all_is_not_meant_for_a_kind_that_cannot_do_it(
+    kind: Kind, strategy: Strategy | None
+) -> None:
+    found = usual(Policy(strategy=strategy), kind)
+
+    assert found == Policy(strategy=strategy if strategy in kind.strategies else None)
+
+
 # What is ignored
 
 ALL, KEYS = reference(configmap("app")), reference(secret("db"), "user", "password")
@@ -234,6 +246,16 @@ def test_what_is_ignored_is_left_out(text: str, left: list[Reference]) -> None:
 def test_a_source_lists_the_namespaces_that_may_refer_to_it(text: str, allowed: set[str]) -> None:
     assert allowed_namespaces({DOMAIN + "allow-from": text}) == allowed
     assert allowed_namespaces({}) == frozenset()
+
+
+@pytest.mark.parametrize(("text", "expected"), [(None, False), ("true", True), (" False ", False)])
+def test_a_source_may_ask_to_roll_nobody(text: str | None, expected: bool) -> None:
+    assert ignores({} if text is None else {DOMAIN + "ignore": text}) is expected
+
+
+def test_a_source_that_asks_in_other_words_is_told_so() -> None:
+    with pytest.raises(ValueError, match='is neither "true" nor "false"'):
+        ignores({DOMAIN + "ignore": "configmap/app"})
 
 
 def test_only_our_own_annotations_are_kept() -> None:
