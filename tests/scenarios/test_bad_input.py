@@ -120,8 +120,8 @@ def test_a_bad_value_on_a_namespace_or_a_source_is_told_on_the_workloads_it_conc
     )
     told = " ".join(event["message"] for event in events)
     assert f"reroll.dev/debounce on Namespace {stage.namespace}" in told
-    assert "reroll.dev/ignore: 'perhaps' is neither" in told
-    assert f"on ConfigMap {stage.namespace}/app" in told
+    where = f"reroll.dev/ignore on ConfigMap {stage.namespace}/app"
+    assert f"{where}: 'perhaps' is neither" in told
     stage.change("ConfigMap", "app", key="new")
     stage.rolled(web, since=number)
 

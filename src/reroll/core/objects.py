@@ -102,7 +102,7 @@ class Content(msgspec.Struct, frozen=True, gc=False):
     """The keys that the last change touched, where it was watched."""
     ignored: bool = False
     problem: str = ""
-    """What is wrong with its annotations."""
+    """What is wrong with how it says whether to ignore it."""
     allow_from: frozenset[str] = frozenset()
     created: bool = False
     """It is what the source came into being with, as far as is known."""

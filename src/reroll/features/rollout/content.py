@@ -86,7 +86,7 @@ def annotated(kept: Content, metadata: Metadata) -> Content:
     try:
         ignored = ignores(annotations)
     except ValueError as error:
-        problem = f"{IGNORE}: {annotations[IGNORE][:80]!r} {error}"
+        problem = f"{annotations[IGNORE][:80]!r} {error}"
     return msgspec.structs.replace(
         kept, ignored=ignored, problem=problem, allow_from=allowed_namespaces(annotations)
     )

@@ -514,7 +514,8 @@ class World:
             if there is Absence.FORBIDDEN:
                 problems.append(_forbidden(ref.source, ref.source.kind))
             elif isinstance(there, Content) and there.problem:
-                problems.append(Problem(f"annotation {there.problem} on {ref.source}"))
+                where = f"annotation {policies.IGNORE} on {ref.source}"
+                problems.append(Problem(f"{where}: {there.problem}"))
             if ref.source.namespace == home or there is Absence.UNREAD or _allows(there, home):
                 kept.append(ref)
             elif isinstance(there, Content):
