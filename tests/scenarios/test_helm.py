@@ -1,0 +1,117 @@
+"""Real helm: an upgrade or rollback of a chart is one rollout, or none if nothing changed."""
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.scenarios.stage import Controller, Stage, eventually
+from tests.support import build
+from tests.support.tools import Tool
+
+CHART = Path(__file__).parent / "chart"
+WEB = build.deployment("shop")
+QUIET = ("--leader-election", "false", "--debounce", "1500ms")
+"""Time enough for helm to come from the ConfigMap to the Deployment on a busy machine."""
+
+UPGRADES = {
+    "nothing": (0, {}),
+    "the ConfigMap": (1, {"greeting": "good day"}),
+    "the Secret": (1, {"password": "correct horse"}),
+    "the image": (1, {"tag": "2"}),
+    "the ConfigMap and the image": (1, {"greeting": "good day", "tag": "2"}),
+    "all of it": (1, {"greeting": "good day", "password": "correct horse", "tag": "2"}),
+}
+
+
+class Release:
+    """A release of the chart, and how many rollouts it had."""
+
+    def __init__(self, stage: Stage, helm: Tool) -> None:
+        self._stage, self._helm = stage, helm
+        self._run("install", CHART)
+
+    def upgrade(self, values: dict[str, str], *flags: str) -> None:
+        sets = [
+            part for key, value in values.items() for part in ("--set-string", f"{key}={value}")
+        ]
+        self._run("upgrade", CHART, *sets, *flags)
+
+    def rollback(self, revision: int) -> None:
+        self._run("rollback", str(revision))
+
+    def _run(self, command: str, *args: Any) -> None:
+        self._helm(command, "shop", *args, "--namespace", self._stage.namespace)
+
+    @property
+    def rollouts(self) -> int:
+        """The number of the newest: it grows when an old ReplicaSet is taken again, too."""
+        numbers = [
+            int(one["metadata"]["annotations"]["deployment.kubernetes.io/revision"])
+            for one in self._stage.revisions(WEB)
+        ]
+        return max(numbers, default=0)
+
+    def settled(self) -> int:
+        """Wait until everybody is done, and count."""
+        eventually(self._is_at_rest)
+        self._stage.settled(WEB)
+        return self.rollouts
+
+    def _is_at_rest(self) -> bool:
+        """Whether the template stays as it is for longer than the quiet time before a roll."""
+        before = self._stage.template(WEB)
+        time.sleep(2.5)
+        return self._stage.template(WEB) == before
+
+
+@pytest.fixture
+def release(stage: Stage, helm: Tool) -> Release:
+    return Release(stage, helm)
+
+
+@pytest.mark.parametrize(("rollouts", "values"), UPGRADES.values(), ids=UPGRADES.keys())
+def test_an_upgrade_that_changes(
+    stage: Stage,
+    controller: Callable[..., Controller],
+    release: Release,
+    rollouts: int,
+    values: dict[str, str],
+) -> None:
+    controller(*QUIET, wait="watching")
+    stage.adopted(WEB)
+    before = release.settled()
+
+    release.upgrade(values)
+    assert release.settled() == before + rollouts
+    release.rollback(1)
+    assert release.settled() == before + 2 * rollouts
+    release.upgrade(values, "--force")
+    assert release.settled() == before + 3 * rollouts
+
+    # Whatever helm left of our record, the next change is noticed.
+    number = stage.record(WEB)["n"]
+    release.upgrade({**values, "greeting": "farewell"})
+    assert stage.rolled(WEB, since=number)["why"] == "ConfigChanged"
+    assert release.settled() == before + 3 * rollouts + 1
+
+
+@pytest.mark.parametrize("what", ["the ConfigMap", "the image", "all of it"])
+def test_an_upgrade_while_the_controller_is_down_that_changes(
+    stage: Stage, controller: Callable[..., Controller], release: Release, what: str
+) -> None:
+    rollouts, values = UPGRADES[what]
+    one = controller(*QUIET, wait="watching")
+    stage.adopted(WEB)
+    before = release.settled()
+    one.kill()
+
+    release.upgrade(values)
+    stage.settled(WEB)
+    one.start(wait="watching")
+
+    eventually(lambda: release.rollouts > before, "it rolls")
+    # Helm writes all within a second, and seconds are all that tells afterwards: in doubt, roll.
+    in_doubt = len(values) > 1
+    assert release.settled() - before in {rollouts, rollouts + in_doubt}
