@@ -391,6 +391,6 @@ def test_a_roll_that_admission_refuses_is_told_and_made_when_it_is_let_through(
 
     stage.api.delete(path_of(policy))
     eventually(lambda: stage.stamp(web), "it rolls by itself", timeout=120)
-    assert len(running.said("ConfigChanged", "web")) == 1
     stage.settled(web)
+    eventually(lambda: len(running.said("ConfigChanged", "web")) == 1, "one log line tells of it")
     assert len(stage.revisions(web)) == 2

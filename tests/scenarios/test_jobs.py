@@ -30,10 +30,9 @@ def uid(stage: Stage, job: build.Object) -> str:
 
 def is_anew(stage: Stage, job: build.Object, old: str) -> bool:
     """A Job of that name is there, another one than `old`, and nothing is left over."""
+    there = {one["metadata"]["name"]: one["metadata"]["uid"] for one in jobs(stage)}
     return (
-        [one["metadata"]["name"] for one in jobs(stage)] == [job["metadata"]["name"]]
-        and uid(stage, job) != old
-        and not kept(stage)
+        list(there) == [job["metadata"]["name"]] and old not in there.values() and not kept(stage)
     )
 
 
@@ -203,7 +202,7 @@ def test_a_job_is_not_lost_when_its_creation_fails_after_its_deletion(
     fault_proxy.wait_for(type(fault).__name__, creating)
 
     eventually(lambda: is_anew(stage, task, old), "it is there anew")
-    assert running.said("ConfigChanged", "task")
+    eventually(lambda: running.said("ConfigChanged", "task"), "a log line tells of it")
     assert stage.record(task)["by"] == ["configmap/app"]
 
 
@@ -259,7 +258,7 @@ def test_a_quota_that_refuses_the_new_job_is_told_and_the_job_comes_when_it_allo
 
     stage.api.delete(stage.path(quota))
     eventually(lambda: is_anew(stage, task, old), "it is there anew", timeout=60)
-    assert running.said("ConfigChanged", "task")
+    eventually(lambda: running.said("ConfigChanged", "task"), "a log line tells of it")
 
 
 def test_a_finished_job_stays_finished(stage: Stage, controller: Start) -> None:

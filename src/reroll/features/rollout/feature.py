@@ -76,7 +76,7 @@ class Rollouts:
             self.kinds,
         )
         Pods(client, clock, self.world, self.reader).install(self.roller)
-        self._jobs = Jobs(client, clock, telemetry)
+        self._jobs = Jobs(client, clock, self.world, telemetry)
         self._jobs.install(self.roller)
         self._digest_key = Key("Secret", namespace, settings.digest_key)
         self._telemetry = telemetry

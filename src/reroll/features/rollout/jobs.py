@@ -28,6 +28,7 @@ from reroll.core.records import write
 from reroll.core.workloads import Manifest, Metadata, Workload, has_ended
 from reroll.features.rollout.reader import resource
 from reroll.features.rollout.roller import Outcome, Roller, Step, report
+from reroll.features.rollout.world import World
 from reroll.kube import wire
 from reroll.kube.client import Client
 from reroll.kube.errors import AlreadyExists, ApiError, Conflict, NotFound
@@ -52,8 +53,8 @@ class _Stubs(msgspec.Struct, gc=False):
 class Jobs:
     """Holds what the steps need; `install` makes them known to the roller."""
 
-    def __init__(self, client: Client, clock: Clock, telemetry: Telemetry) -> None:
-        self._client, self._telemetry = client, telemetry
+    def __init__(self, client: Client, clock: Clock, world: World, telemetry: Telemetry) -> None:
+        self._client, self._world, self._telemetry = client, world, telemetry
         self._backoff = Backoff(clock)
         self._queue: Queue[Key] = Queue(clock)
         self._reports: dict[Key, Report] = {}
@@ -126,7 +127,8 @@ class Jobs:
                 log.warning("kept jobs", problem=str(error))
                 await asyncio.sleep(self._backoff.failed(namespace, error.retry_after or 0.0))
         for one in given(msgspec.json.decode(raw, type=_Stubs).items):
-            self._queue.add(Key(KEPT.kind, one.metadata.namespace, one.metadata.name))
+            if self._world.counts(one.metadata.namespace):
+                self._queue.add(Key(KEPT.kind, one.metadata.namespace, one.metadata.name))
 
     async def _work(self) -> None:
         while True:
@@ -149,7 +151,7 @@ class Jobs:
         try:
             raw = await self._client.send(wire.get(KEPT, kept.namespace, kept.name))
         except NotFound:
-            return True
+            return await self._is_done(kept)
         written: dict[str, Any] = msgspec.json.decode(raw)
         job, old = written["data"]["job"], written["data"]["uid"]
         name = job["metadata"]["name"]
@@ -168,6 +170,16 @@ class Jobs:
             uid = written["metadata"]["uid"]
             await self._client.send(wire.delete(KEPT, kept.namespace, kept.name, uid=uid))
         self._made(kept, there)
+        return True
+
+    async def _is_done(self, kept: Key) -> bool:
+        """Nothing is written down: it was done before, or by another leader."""
+        if told := self._reports.get(kept):
+            there = await self._job(kept.namespace, told.key.name)
+            if there is None:
+                del self._reports[kept]  # Somebody deleted it since.
+            else:
+                self._made(kept, there)
         return True
 
     async def _job(self, namespace: str, name: str) -> Metadata | None:

@@ -28,12 +28,22 @@ from reroll.features.rollout.content import Source, changed_at, content
 class Tracked:
     """An opted-in workload."""
 
-    __slots__ = ("judged", "policy", "quiet_since", "references", "waiting_since", "workload")
+    __slots__ = (
+        "judged",
+        "policy",
+        "quiet_since",
+        "recorded",
+        "references",
+        "waiting_since",
+        "workload",
+    )
 
     def __init__(self, seen: Workload, policy: Policy, refs: tuple[Reference, ...]) -> None:
         self.workload = seen
         self.policy = policy
         self.references = refs
+        self.recorded = 0
+        """The version at which its record was first seen."""
         self.judged: tuple[Mapping[str, str], Mapping[str, str]] | None = None
         """The annotations that the policy was made from: its own and its Namespace's."""
         self.waiting_since: datetime | None = None
@@ -43,13 +53,15 @@ class Tracked:
 class Known:
     """A source that somebody refers to."""
 
-    __slots__ = ("content", "gone", "uid", "unsure_since", "users", "version")
+    __slots__ = ("as_of", "content", "gone", "uid", "unsure_since", "users", "version")
 
     def __init__(self) -> None:
         self.users: set[Key] = set()
         self.content: Content | Absence = Absence.UNREAD
         self.uid = ""
         self.version = 0
+        self.as_of = 0
+        """Up to this version of the store, nothing newer than `version` was there."""
         self.gone = 0
         """The version at which it was deleted; 0 if it is there, or nobody knows."""
         self.unsure_since = 0
@@ -107,6 +119,8 @@ class World:
         self.keyring: dict[str, bytes] = {}
         self.keys = Keys()
         self.digest_key: Key | None = None
+        self.latest = 0
+        """The highest version of any workload that was seen."""
         self._clock = clock
         self._scope = scope
         self._wake, self._read = wake, read
@@ -133,6 +147,10 @@ class World:
     def namespace_gone(self, name: str) -> None:
         self.namespaces.pop(name, None)
 
+    def counts(self, namespace: str) -> bool:
+        """Whether workloads of a namespace are looked after."""
+        return self._namespace(namespace) is not None
+
     def _namespace(self, name: str) -> NamespaceInfo | None:
         """What is known of a namespace that counts; `None` if it does not count."""
         if any(fnmatchcase(name, glob) for glob in self._scope.exclude):
@@ -151,14 +169,15 @@ class World:
     ) -> None:
         """`watched`: it is the very next version after the one seen before."""
         metadata = manifest.metadata
+        self.latest = max(self.latest, metadata.version)
         key = Key(kind.name, metadata.namespace, metadata.name)
         tracked = self.workloads.get(key)
         if tracked is not None and 0 < metadata.version < tracked.workload.version + watched:
             # Older, or what a patch of ours was answered with: its echo brings nothing new.
             return
-        if kind.borrows_template:
-            self._lend(kind, key, manifest)
         info = self._namespace(metadata.namespace)
+        if kind.borrows_template and info is not None:
+            self._lend(kind, key, manifest)
         annotations = self._annotations(key, metadata.annotations or {})
         counts = info is not None and self._scope.workloads.matches(metadata.labels or {})
         if info is None or not counts or not self._is_enabled(annotations, info):
@@ -227,6 +246,8 @@ class World:
             self._link(key, tracked, refs)
         tracked.workload, tracked.policy, tracked.references = seen, found, refs
         tracked.judged = judged
+        if before is None or before.record_text != seen.record_text:
+            tracked.recorded = seen.version
         if news:
             self._wake(key, urgent)
 
@@ -429,6 +450,7 @@ class World:
             return
         old = known.content
         known.version = known.unsure_since = max(version, known.version)
+        known.as_of = max(version, known.as_of)
         if isinstance(new, Content) and isinstance(old, Content):
             if _is_same(old, new):
                 # Only labels or annotations: when its content changed stays as it was.
@@ -457,6 +479,17 @@ class World:
         """The apiVersion of a source, and its uid if it was seen."""
         known = self.sources.get(key)
         return _API_VERSIONS[key.kind], known.uid if known else ""
+
+    def confirmed(self, key: Key, version: int) -> None:
+        """What is known of a source was so at this version of the store."""
+        if known := self.sources.get(key):
+            known.as_of = max(version, known.as_of)
+
+    def may_be_old(self, key: Key, sources: Iterable[Key]) -> list[Key]:
+        """Of these, the sources that whoever wrote the workload's record may have seen newer."""
+        tracked = self.workloads.get(key)
+        found = [(source, self.sources.get(source)) for source in sources]
+        return [s for s, known in found if tracked and known and known.as_of < tracked.recorded]
 
     def source_gone(self, key: Key, version: int) -> None:
         if key in self.sources:
