@@ -194,8 +194,8 @@ class World:
     def _untrack(self, key: Key) -> None:
         tracked = self.workloads.pop(key, None)
         if tracked is not None:
-            self._link(key, tracked, ())
             self._unglob(key)
+            self._link(key, tracked, ())
 
     def _is_enabled(self, annotations: Mapping[str, str], info: NamespaceInfo) -> bool:
         """The quick answer, before anything is decoded. A bad value is looked at more closely."""
@@ -263,6 +263,7 @@ class World:
             self._lend_no_more(key)
             return
         borrower = Key("Deployment", key.namespace, seen.borrows)
+        self._lend_no_more(key, but=borrower)
         lent = {k: v for k, v in seen.annotations.items() if k != policies.STATE}
         known = self._lenders.get(borrower)
         if known is None or (known.key, known.annotations) != (key, lent):
@@ -274,8 +275,9 @@ class World:
         lender = self._lenders.get(key)
         return lender.key if lender else key
 
-    def _lend_no_more(self, lender: Key) -> None:
-        for borrower in [b for b, known in self._lenders.items() if known.key == lender]:
+    def _lend_no_more(self, lender: Key, but: Key | None = None) -> None:
+        lent = [b for b, known in self._lenders.items() if known.key == lender and b != but]
+        for borrower in lent:
             del self._lenders[borrower]
             self._read(borrower)
 
