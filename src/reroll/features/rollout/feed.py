@@ -126,6 +126,12 @@ class SourceFeed(Feed):
     def _known(self) -> Iterator[Key]:
         return self._world.known_of(self.kind, self._namespace)
 
+    def _close(self, version: int) -> None:
+        super()._close(version)
+        if self.whole:
+            for key in self._known():
+                self._world.confirmed(key, version)
+
 
 class StubFeed(SourceFeed):
     """A kind of source of which only the metadata is watched."""

@@ -4,7 +4,7 @@ Contents of Secrets, sources that are referred to only now, the names that a glo
 whose Namespace changed, and the revisions of a workload.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 
 import msgspec
@@ -114,9 +114,15 @@ class Reader:
         elif key in self._world.sources:
             await self._fetch(key)
 
+    async def confirm(self, sources: Iterable[Key]) -> None:
+        """Read them again, now."""
+        for key in sources:
+            if _ROWS[key.kind].watched is not Watched.STATUSES:
+                await self._fetch(key)
+
     async def _fetch(self, key: Key) -> None:
         row = _ROWS[key.kind]
-        before = self._world.version(key)
+        before, latest = self._world.version(key), self._world.latest
         request = wire.get(resource(row), key.namespace, key.name)
         try:
             raw = await self._client.send(request)
@@ -130,6 +136,7 @@ class Reader:
             self._queue.add(key, self._backoff.failed(key, at_least=30.0))
         else:
             self._world.source_seen(row, _source.decode(raw), watched=False)
+            self._world.confirmed(key, latest)
 
     async def _expand(self, place: Key) -> None:
         """The sources of a namespace, by name, for the globs that mean some of them."""

@@ -19,7 +19,7 @@ from reroll.controller.telemetry import Telemetry
 from reroll.core.kinds import Kind, Strategy
 from reroll.core.objects import Key
 from reroll.core.patches import patch, writes_template
-from reroll.core.plan import Plan, Snapshot, plan
+from reroll.core.plan import Plan, Snapshot, compare, plan
 from reroll.core.reasons import Reason
 from reroll.core.records import Record
 from reroll.core.workloads import Manifest, Workload
@@ -108,6 +108,10 @@ class Roller:
             self._backoff.succeeded(key)
             return None
         decided = plan(seen, self._clock.now())
+        if (decided.record or decided.look_back) and (old := self._may_be_old(seen)):
+            await self._reader.confirm(old)
+            seen = self._world.snapshot(key, kind) or seen
+            decided = plan(seen, self._clock.now())
         if decided.look_back:
             history = await self._reader.history(kind, seen.workload)
             fresh = self._world.snapshot(key, kind)
@@ -118,6 +122,14 @@ class Roller:
         delay = await self._do(seen, decided)
         self._backoff.succeeded(key)
         return delay
+
+    def _may_be_old(self, seen: Snapshot) -> list[Key]:
+        """Sources that changed as far as we know, but not necessarily as far as the record knows.
+
+        Another leader may have seen more than a watch of ours that is dead, and written a record.
+        """
+        changed = (change.reference.source for change in compare(seen).changes)
+        return self._world.may_be_old(seen.workload.key, changed)
 
     async def _do(self, seen: Snapshot, decided: Plan) -> float | None:
         if decided.resume is not None:
