@@ -4,6 +4,7 @@ Evictions have a file of their own, and so have the ways of Jobs and CronJobs.
 """
 
 from collections.abc import Callable, Iterator
+from datetime import datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
 from typing import Any
@@ -97,7 +98,9 @@ def test_restart_writes_what_kubectl_rollout_restart_writes(
         assert stage.get(web)["spec"]["restartAt"]
         assert annotations(stage, web) == {}
     else:
-        assert set(annotations(stage, web)) == {RESTARTED_AT}
+        written = annotations(stage, web)
+        assert set(written) == {RESTARTED_AT}
+        assert datetime.fromisoformat(written[RESTARTED_AT]).tzinfo
         assert len(stage.revisions(web)) == 2
 
 
