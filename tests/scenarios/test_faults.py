@@ -153,7 +153,7 @@ REQUESTS: dict[str, Fault] = {
 def test_a_read_and_a_write_recover_from(
     fault_proxy: FaultProxy, case: Case, shaky: Start, fault: Fault
 ) -> None:
-    shaky()
+    one = shaky()
     case.stage.adopted(case.web)
 
     for point in (GET_SECRET, PATCH, Match(method="PATCH", path="/leases/")):
@@ -166,6 +166,7 @@ def test_a_read_and_a_write_recover_from(
         fault_proxy.clear()
 
     case.calm()
+    assert len(one.said("ConfigChanged")) == case.changes
 
 
 STARTS = {

@@ -35,6 +35,7 @@ from reroll.kube.errors import (
     Invalid,
     NotFound,
     Rejected,
+    Unavailable,
 )
 
 log = Log("reroll")
@@ -83,6 +84,8 @@ class Roller:
         """What has to happen before the record is written."""
         self.after: dict[str, Part] = {}
         """What goes on after it, until it is done."""
+        self._unanswered: dict[Key, tuple[Snapshot, Plan]] = {}
+        """Patches that the API server may have done or not."""
 
     async def run(self) -> None:
         """Work on one key after the other, until cancelled."""
@@ -106,7 +109,9 @@ class Roller:
         if seen is None:
             self._telemetry.forget(key)
             self._backoff.succeeded(key)
+            self._unanswered.pop(key, None)
             return None
+        self._tell_unanswered(seen)
         decided = plan(seen, self._clock.now())
         if (decided.record or decided.look_back) and (old := self._may_be_old(seen)):
             await self._reader.confirm(old)
@@ -193,9 +198,20 @@ class Roller:
             if await self._is_stale(seen):
                 raise Conflict(f"{key} has another record than it had") from None
             raise
+        except Unavailable:
+            self._unanswered[key] = (seen, decided)
+            raise
+        self._unanswered.pop(key, None)
         # What the answer shows beside our own change may be older than it.
         ours = writes_template(seen.kind, operations)
         self._world.workload_seen(seen.kind, _manifest.decode(raw), watched=ours)
+
+    def _tell_unanswered(self, seen: Snapshot) -> None:
+        """A patch whose answer was lost, and whose record is there, was done."""
+        sent = self._unanswered.get(seen.workload.key)
+        if sent is not None and seen.workload.record == sent[1].record:
+            del self._unanswered[seen.workload.key]
+            self._tell(*sent, Result.DONE)
 
     def _tell(self, seen: Snapshot, decided: Plan, result: Result) -> None:
         told = report(seen.kind, seen.workload, decided, result)
