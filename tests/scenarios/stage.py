@@ -82,7 +82,8 @@ class Controller:
     def lines(self) -> list[dict[str, Any]]:
         if not self.log.exists():
             return []
-        return [json.loads(line) for line in self.log.read_text().splitlines() if line[:1] == "{"]
+        whole, _, _ = self.log.read_text().rpartition("\n")
+        return [json.loads(line) for line in whole.splitlines() if line[:1] == "{"]
 
     def wait_for(
         self, holds: Callable[[Mapping[str, Any]], bool], since: int = 0
@@ -146,6 +147,17 @@ class Web:
         found = {name: float(value) for name, _, value in lines}
         assert len(found) == len(lines), "a metric is told twice"
         return found
+
+
+def alone(start: Callable[..., Controller], *flags: str) -> Controller:
+    """One that elects no leader: nobody's Lease has to be waited for when it was killed."""
+    return start("--leader-election", "false", *flags, wait="watching")
+
+
+def again(one: Controller) -> None:
+    """Kill it and start it anew."""
+    one.kill()
+    one.start(wait="watching")
 
 
 class Stage:
