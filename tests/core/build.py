@@ -65,6 +65,21 @@ def template(annotations: dict[str, str] | None = None, **container: Any) -> Doc
     return {"metadata": metadata, "spec": {"containers": [container]}}
 
 
+def env_from(*, optional: bool = False, **sources: str) -> list[Document]:
+    """`envFrom` of a container: `configmap="app"`, `secret="db"`."""
+    fields = {"configmap": "configMapRef", "secret": "secretRef"}
+    return [
+        {fields[kind]: {"name": name, **({"optional": True} if optional else {})}}
+        for kind, name in sources.items()
+    ]
+
+
+def env(name: str, key: str, *, optional: bool = False) -> Document:
+    """A variable from one key of a ConfigMap."""
+    ref = {"name": name, "key": key, **({"optional": True} if optional else {})}
+    return {"name": key.upper(), "valueFrom": {"configMapKeyRef": ref}}
+
+
 def document(kind: Kind, pods: Any = None, *, version: int = 100, **metadata: Any) -> Document:
     """A manifest of `kind` with a pod template at the kind's path."""
     here: Document = {}

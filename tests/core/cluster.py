@@ -150,6 +150,13 @@ class Cluster:
             return
         self.pods_template = copy.deepcopy(pods)
         self.pods = {ref.source: self.values(ref.source) for ref in needed}
+        self._watch_workload()
+
+    def _status(self) -> Document:
+        """As many pods of the template it has now as it has pods at all, when all are replaced."""
+        generation = self.document["metadata"]["generation"]
+        updated = self.pods_template == self.document["spec"]["template"]
+        return {"observedGeneration": generation, "replicas": 1, "updatedReplicas": int(updated)}
 
     def values(self, source: Key) -> Values | None:
         there = self.sources.get(source)
@@ -181,7 +188,7 @@ class Cluster:
 
     def _watch_workload(self, *, watched: bool = True) -> None:
         if self.watching:
-            decoded = build.decoded(self.document)
+            decoded = build.decoded(self.document | {"status": self._status()})
             self.seen = workload(DEPLOYMENT, decoded, self.seen, watched=watched)
 
     def _watch_source(self, source: Key, *, watched: bool = True) -> None:
@@ -195,8 +202,9 @@ class Cluster:
         after = there.version - 1 if watched else self.known.get(source, 0)
         moment = Moment(after, there.version, there.at)
         self.known[source] = there.version
-        new = build.content(there.values, moment, created=there.at == there.created)
         old = self.contents.get(source)
+        created = old is None and there.at == there.created
+        new = build.content(there.values, moment, created=created)
         if old is None or old.digests != new.digests:
             self.contents[source] = new
 
@@ -245,8 +253,9 @@ class Cluster:
     def stale(self) -> set[Key]:
         """Sources whose content the pods do not have, although it is there, and will not get."""
         found = set()
-        if not self.paused and self.pods_template != self.document["spec"]["template"]:
-            return found  # They wait for a source, and start with what there is then.
+        current = max(self.sets, key=lambda one: one.revision).template
+        if not self.pods_template == current == self.document["spec"]["template"]:
+            return found  # New ones wait for a source or the end of a pause: they get it then.
         for ref in self._references(self.pods_template or {}):
             started, now = (self.pods or {}).get(ref.source), self.values(ref.source)
             if now is not None and _used(ref, started) != _used(ref, now):
@@ -260,23 +269,8 @@ def _used(ref: Reference, values: Values | None) -> Values | None:
     return {key: value for key, value in values.items() if key in ref.keys}
 
 
-def env_from(*, optional: bool = False, **sources: str) -> list[Document]:
-    """`envFrom` of a container: `configmap="app"`, `secret="db"`."""
-    fields = {"configmap": "configMapRef", "secret": "secretRef"}
-    return [
-        {fields[kind]: {"name": name, **({"optional": True} if optional else {})}}
-        for kind, name in sources.items()
-    ]
-
-
-def env(name: str, key: str, *, optional: bool = False) -> Document:
-    """A variable from one key of a ConfigMap."""
-    ref = {"name": name, "key": key, **({"optional": True} if optional else {})}
-    return {"name": key.upper(), "valueFrom": {"configMapKeyRef": ref}}
-
-
 APP, MAYBE = build.configmap("app"), build.configmap("maybe")
-USES = env_from(configmap="app") + env_from(configmap="maybe", optional=True)
+USES = build.env_from(configmap="app") + build.env_from(configmap="maybe", optional=True)
 ROLLED = [Reason.CONFIG_CHANGED]
 NOTHING: list[Reason] = []
 

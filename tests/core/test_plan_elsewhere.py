@@ -10,11 +10,12 @@ from tests.core.build import (
     NOW,
     configmap,
     content,
+    env_from,
     reference,
     snapshot,
     template,
 )
-from tests.core.cluster import Cluster, env_from
+from tests.core.cluster import Cluster
 
 from reroll.core.kinds import KINDS, Kind
 from reroll.core.objects import Moment, Reference
@@ -213,3 +214,51 @@ def test_content_that_changed_while_our_own_patch_was_under_way_is_in_its_pods()
     assert COUNTS in [one.reason for one in cluster.settle()]
     assert cluster.stale() == set()
     assert len(cluster.rolls) == 1
+
+
+def deploy_stuck(cluster: Cluster) -> None:
+    """A deploy that cannot start pods: those of the template before are still there."""
+    cluster.edit(envFrom=env_from(configmap="app") + env_from(configmap="never"))
+    cluster.tick()
+
+
+def undeploy(cluster: Cluster) -> None:
+    cluster.tick()
+    cluster.edit(envFrom=env_from(configmap="app"))
+
+
+@pytest.mark.parametrize("looked", [True, False], ids=["after a look", "before anybody looked"])
+def test_taking_back_a_deploy_that_got_stuck_does_not_take_new_content_along(looked: bool) -> None:
+    cluster = running()
+    cluster.put(APP, a="2")
+    deploy_stuck(cluster)
+    if looked:
+        assert [one.reason for one in cluster.settle()] == [COUNTS]
+    undeploy(cluster)
+
+    assert [one.reason for one in cluster.settle()] == [ROLLS]
+    assert cluster.stale() == set()
+
+
+def test_taking_it_back_together_with_the_content_rolls_nothing() -> None:
+    cluster = running()
+    cluster.put(APP, a="2")
+    deploy_stuck(cluster)
+    cluster.settle()
+    cluster.put(APP, a="1")
+    undeploy(cluster)
+    cluster.settle()
+
+    assert cluster.rolls == []
+    assert cluster.stale() == set()
+
+
+def test_an_image_that_comes_back_after_its_rollout_takes_the_content_along() -> None:
+    cluster = running()
+    for number, image in enumerate(["web:2", "web:1", "web:2"]):
+        cluster.put(APP, a=f"new {number}")
+        cluster.edit(image=image)
+        assert [one.reason for one in cluster.settle()] == [COUNTS]
+
+    assert cluster.rolls == []
+    assert cluster.stale() == set()

@@ -9,8 +9,8 @@ import copy
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
-from tests.core.build import configmap, template
-from tests.core.cluster import Cluster, Values, env, env_from
+from tests.core.build import configmap, env, env_from, template
+from tests.core.cluster import Cluster, Values
 
 from reroll.core.objects import Key
 from reroll.core.reasons import Reason
@@ -122,7 +122,8 @@ class Machine(RuleBasedStateMachine):
         assert rolls <= 1
         assert stale or unsure or not rolls, "it rolled pods that had everything"
         self._check_nothing_is_lost()
-        self.unsure = self.cluster.pods_waited = False
+        # Pods that were left as they are have something else than the record says.
+        self.unsure, self.cluster.pods_waited = bool(self.cluster.stale()), False
         self.cluster.start_pods()
 
     def _check_nothing_is_lost(self) -> None:

@@ -3,8 +3,8 @@
 import copy
 
 import pytest
-from tests.core.build import configmap, template
-from tests.core.cluster import APP, MAYBE, NOTHING, ROLLED, Cluster, adopted, env, env_from, reasons
+from tests.core.build import configmap, env, env_from, template
+from tests.core.cluster import APP, MAYBE, NOTHING, ROLLED, Cluster, adopted, reasons
 
 from reroll.core.objects import Key
 from reroll.core.policy import STAMP

@@ -10,10 +10,11 @@ from reroll.core.kinds import KINDS, Kind
 from reroll.core.objects import Moment
 from reroll.core.policy import STATE
 from reroll.core.records import Record, Unreadable, write
+from reroll.core.workloads import Workload
 from reroll.core.workloads import workload as read_workload
 
 each_kind = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
-RECORD = write(Record(n=4, at=NOW, why="Adopted", s={}))
+RECORD = write(Record(n=4, at=NOW, why="Adopted", s={"configmap/app": "d1"}))
 
 
 def next_version(before: Document, version: int, **spec: Any) -> Document:
@@ -132,6 +133,84 @@ def test_whether_a_changed_template_replaces_pods(
         seen["spec"]["updateStrategy"] = {"type": update}
 
     assert workload(KIND[kind], seen).replaces_pods is replaces
+
+
+# Templates that come back
+
+DONE = {"observedGeneration": 9, "replicas": 1, "updatedReplicas": 1}
+
+
+def through(*images: str, status: Document | None = None, annotations: Any = None) -> Workload:
+    """A recorded Deployment that somebody gave these images, one after the other."""
+    step = document(DEPLOYMENT, template(image=images[0]), annotations={STATE: RECORD})
+    seen = workload(DEPLOYMENT, step)
+    for number, image in enumerate(images[1:], start=1):
+        step = set_at(
+            next_version(step, 100 + 10 * number), DEPLOYMENT.template, template(image=image)
+        )
+        step["metadata"]["annotations"] = annotations or step["metadata"]["annotations"]
+        seen = workload(DEPLOYMENT, step, seen)
+        if status and number < len(images) - 1:
+            seen = workload(DEPLOYMENT, step | {"status": status}, seen)
+    return seen
+
+
+def test_a_template_that_comes_back_before_its_pods_were_replaced_is_known() -> None:
+    found = through("a", "b", "a")
+
+    assert found.back is not None
+    assert (found.back.since, found.back.had) == (Moment(by=100), {"configmap/app": "d1"})
+    assert found.template == Moment(119, 120)
+
+
+def test_a_template_that_comes_back_after_a_finished_rollout_is_as_good_as_new() -> None:
+    assert through("a", "b", "a", status=DONE).back is None
+    assert through("a", "b", "a", status=DONE | {"updatedReplicas": 0}).back is not None
+
+
+def test_a_new_template_is_no_way_back() -> None:
+    found = through("a", "b", "c")
+
+    assert found.back is None
+    assert len(found.earlier) == 2
+
+
+def test_not_every_template_of_a_rollout_that_never_ends_is_remembered() -> None:
+    assert len(through(*map(str, range(20))).earlier) == 5
+
+
+def test_the_oldest_pods_count_when_it_went_back_and_forth() -> None:
+    found = through("a", "b", "a", "b", "a")
+
+    assert found.back is not None
+    assert found.back.since == Moment(by=100)
+
+
+def test_what_we_rolled_ourselves_is_no_template_to_come_back_to() -> None:
+    """A stamp that somebody removes does not make it roll again."""
+    newer = write(Record(n=5, at=NOW, why="ConfigChanged", s={}))
+
+    assert through("a", "b", annotations={STATE: newer}).earlier == ()
+
+
+@pytest.mark.parametrize("generation", [3, 4], ids=["metadata only", "with the spec"])
+def test_a_way_back_is_settled_when_a_record_was_written_after_it(generation: int) -> None:
+    back = through("a", "b", "a")
+    newer = write(Record(n=5, at=NOW, why="ConfigChanged", s={}))
+    later = document(
+        DEPLOYMENT, template(image="a"), generation=generation, annotations={STATE: newer}
+    )
+
+    assert back.back is not None
+    assert workload(DEPLOYMENT, later, back).back is None
+
+
+def test_a_template_that_replaces_no_pods_leaves_none_behind() -> None:
+    cron = KIND["CronJob"]
+    first = document(cron, annotations={STATE: RECORD})
+    second = set_at(next_version(first, 110), cron.template, template(image="web:2"))
+
+    assert workload(cron, second, workload(cron, first)).earlier == ()
 
 
 # Records over time

@@ -89,6 +89,15 @@ class Moment(msgspec.Struct, frozen=True, gc=False):
         return None
 
 
+class Earlier(msgspec.Struct, frozen=True, gc=False):
+    """A template that a workload had before."""
+
+    hash: bytes
+    since: Moment
+    had: dict[str, str]
+    """The digests that its pods had, as the record said."""
+
+
 class Content(msgspec.Struct, frozen=True, gc=False):
     """What is kept of a source: a digest for each key, never a value.
 

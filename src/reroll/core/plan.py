@@ -134,6 +134,7 @@ def compare(seen: Snapshot) -> Comparison:
     """What the sources hold now against what the record says."""
     record = seen.workload.record
     known = record.s if isinstance(record, Record) else {}
+    known = seen.workload.back.had if seen.workload.back else known
     wanted: dict[str, str] = dict.fromkeys(seen.patterns, "*")
     changes: list[Change] = []
     missing: list[Reference] = []
@@ -221,11 +222,17 @@ def _has_changed(
     )
 
 
+def _oldest_pods(seen: Snapshot) -> Moment:
+    """When the template took effect that the oldest of its pods may have."""
+    back = seen.workload.back
+    return back.since if back else seen.workload.template
+
+
 def _is_newer_than_pods(seen: Snapshot, changed: Moment) -> bool:
     """Whether a content came after the pods' template, as well as that is known; in doubt, yes."""
     if not seen.workload.replaces_pods:
         return True
-    template = seen.workload.template
+    template = _oldest_pods(seen)
     if seen.history is not None and seen.history.newest is not None:
         template = msgspec.structs.replace(template, at=seen.history.newest)
     return template.is_later_than(changed) is not True
@@ -417,5 +424,5 @@ def _highest(seen: Snapshot) -> int:
 
 def _order_is_known(seen: Snapshot, changed: Moment) -> bool:
     """Whether versions alone tell which came first, content or template."""
-    template = msgspec.structs.replace(seen.workload.template, at=None)
+    template = msgspec.structs.replace(_oldest_pods(seen), at=None)
     return template.is_later_than(changed) is not None

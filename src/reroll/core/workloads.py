@@ -4,16 +4,16 @@
 that a workload which did not opt in costs nothing more. `workload` looks into the rest.
 """
 
-import hashlib
 from datetime import datetime
 from typing import TypeVar
 
 import msgspec
 
 from reroll.core.kinds import KINDS, Kind, Path
-from reroll.core.objects import Key, Moment, Problem
-from reroll.core.pods import Container, PodTemplate, given
+from reroll.core.objects import Earlier, Key, Moment, Problem
+from reroll.core.pods import Container, PodTemplate, fingerprint, given
 from reroll.core.policy import STAMP, STAMP_ENV, STATE, of_our_domain
+from reroll.core.progress import is_complete
 from reroll.core.records import Record, Unreadable, read
 from reroll.core.references import Use, uses
 
@@ -77,6 +77,10 @@ class Workload(msgspec.Struct, frozen=True, gc=False):
     borrows: str = ""
     """The Deployment whose template it runs."""
     ended: bool = False
+    earlier: tuple[Earlier, ...] = ()
+    """Templates before this one, while some of their pods may still be there."""
+    back: Earlier | None = None
+    """It is back at this one, and pods of it may never have been replaced."""
     seen: int = 0
     """The version at which it was first seen without a record."""
     highest: int = 0
@@ -104,6 +108,7 @@ class _WorkloadRef(msgspec.Struct, gc=False):
 
 T = TypeVar("T")
 _BRANCHES = dict[str, msgspec.Raw]
+_REMEMBERED = 5
 _WORKLOADS = frozenset(kind.name for kind in KINDS)
 
 
@@ -142,12 +147,14 @@ def workload(
             ended=ended,
             seen=seen,
             highest=max(before.highest, number),
+            earlier=_earlier(before, manifest),
+            back=before.back if record_text == before.record_text else None,
         )
     spec = _spec(kind, manifest)
     if before is not None and spec.still:
         # No template takes effect during a pause: the one before it is still that of the pods.
         spec = msgspec.structs.replace(spec, template_hash=before.template_hash)
-    return Workload(
+    now = Workload(
         key=Key(kind.name, metadata.namespace, metadata.name),
         uid=metadata.uid,
         version=metadata.version,
@@ -159,8 +166,18 @@ def workload(
         ended=ended,
         seen=seen,
         highest=max(before.highest if before else 0, number),
-        template=_template_moment(spec, metadata.version, before, watched=watched),
+        template=Moment(by=metadata.version),
         **msgspec.structs.asdict(spec),
+    )
+    if before is None:
+        return now
+    if now.template_hash != before.template_hash:
+        return _with_new_template(now, before, watched=watched)
+    return msgspec.structs.replace(
+        now,
+        template=before.template,
+        earlier=_earlier(before, manifest),
+        back=before.back if record_text == before.record_text else None,
     )
 
 
@@ -195,7 +212,7 @@ def _spec(kind: Kind, manifest: Manifest) -> _Spec:
     borrows = _value(pick(manifest, ("spec", "workloadRef")), _WorkloadRef)
     return _Spec(
         uses=tuple(uses(template.spec)) if template.spec else (),
-        template_hash=_fingerprint(raw) if raw else b"",
+        template_hash=fingerprint(raw) if raw else b"",
         has_template_metadata=metadata is not None,
         has_template_annotations=annotations is not None,
         stamp=(annotations or {}).get(STAMP, ""),
@@ -212,35 +229,28 @@ def _spec(kind: Kind, manifest: Manifest) -> _Spec:
     )
 
 
-def _fingerprint(raw: msgspec.Raw) -> bytes:
-    """Of what a template says. What is empty says nothing.
-
-    The controllers of custom resources take empty fields out, or put them in, and that replaces no
-    pod; the API server's own kinds come in one form.
-    """
-    try:
-        said = msgspec.json.encode(_without_empty(msgspec.json.decode(raw)), order="sorted")
-    except (msgspec.DecodeError, RecursionError):
-        said = bytes(raw)
-    return hashlib.blake2b(said, digest_size=16).digest()
+def _earlier(before: Workload, manifest: Manifest) -> tuple[Earlier, ...]:
+    """The templates before this one, until its rollout is complete."""
+    if before.earlier and is_complete(manifest.status, manifest.metadata.generation):
+        return ()
+    return before.earlier
 
 
-def _without_empty(value: object) -> object:
-    if isinstance(value, dict):
-        left = ((key, _without_empty(each)) for key, each in value.items())
-        return {key: each for key, each in left if each not in ({}, [], None)}
-    return [_without_empty(each) for each in value] if isinstance(value, list) else value
-
-
-def _template_moment(
-    spec: _Spec, version: int, before: Workload | None, *, watched: bool
-) -> Moment:
-    """When the pods' template last took effect."""
-    if before is None:
-        return Moment(by=version)
-    if spec.template_hash == before.template_hash:
-        return before.template
-    return Moment(after=version - 1 if watched else before.version, by=version)
+def _with_new_template(now: Workload, before: Workload, *, watched: bool) -> Workload:
+    earlier = {one.hash: one for one in before.earlier}
+    back = earlier.pop(now.template_hash, None)
+    ours = now.record_text != before.record_text
+    if isinstance(before.record, Record) and not ours and now.replaces_pods:
+        # Our own rolls do not count: a stamp that somebody removes is no way back.
+        left = before.back or Earlier(b"", before.template, before.record.s)
+        earlier[before.template_hash] = msgspec.structs.replace(left, hash=before.template_hash)
+    after = now.version - 1 if watched else before.version
+    return msgspec.structs.replace(
+        now,
+        template=Moment(after, now.version),
+        earlier=tuple(earlier.values())[-_REMEMBERED:],
+        back=back,
+    )
 
 
 def pick(manifest: Manifest, path: Path) -> msgspec.Raw | None:

@@ -463,7 +463,8 @@ class World:
                     created=old.created,
                 )
             else:
-                new = msgspec.structs.replace(new, changed_keys=_changed_keys(old, new))
+                keys = _changed_keys(old, new)
+                new = msgspec.structs.replace(new, changed_keys=keys, created=False)
         if new == old:
             return
         known.content = new
