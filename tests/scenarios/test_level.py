@@ -11,6 +11,7 @@ from reroll.devcluster.api import path_to
 Start = Callable[..., Controller]
 Object = build.Object
 USES = ["configmap/app", "secret/db"]
+SOURCES = [build.configmap("app"), build.secret("db"), build.configmap("maybe")]
 for_rolling_kinds = for_kinds(Strategy.STAMP)
 
 
@@ -21,8 +22,11 @@ for_rolling_kinds = for_kinds(Strategy.STAMP)
 def test_neither_the_first_look_nor_a_restart_nor_opting_in_later_rolls(
     stage: Stage, controller: Start, kind: Kind
 ) -> None:
-    web, late = a(kind, "web", uses=USES, annotations=ENABLED), a(kind, "late", uses=USES)
-    stage.make(build.configmap("app"), build.secret("db"), web, late)
+    web, late = (
+        a(kind, "web", uses=[*USES, "configmap/maybe?"], annotations=ENABLED),
+        a(kind, "late", uses=[*USES, "configmap/maybe?"]),
+    )
+    stage.make(*SOURCES, web, late)
     one = alone(controller)
     stage.adopted(web)
 
@@ -40,8 +44,11 @@ def test_neither_the_first_look_nor_a_restart_nor_opting_in_later_rolls(
 
 
 def test_many_workloads_at_once_are_adopted_and_none_rolls(stage: Stage, controller: Start) -> None:
-    webs = [build.deployment(f"web-{n}", replicas=0, uses=USES) for n in range(80)]
-    stage.make(build.configmap("app"), build.secret("db"), *webs)
+    webs = [
+        build.deployment(f"web-{n}", replicas=0, uses=[*USES, "configmap/maybe?"])
+        for n in range(80)
+    ]
+    stage.make(*SOURCES, *webs)
     one = alone(controller)
     everything = path_to("Deployment", "", stage.namespace)
 
