@@ -18,7 +18,6 @@ from reroll.core.workloads import Metadata
 
 class ManagedField(msgspec.Struct, gc=False, rename="camel"):
     time: datetime | None = None
-    fields_v1: msgspec.Raw = msgspec.Raw()
 
 
 class SourceMetadata(Metadata, gc=False, rename="camel"):
@@ -93,24 +92,12 @@ def annotated(kept: Content, metadata: Metadata) -> Content:
 
 
 def changed_at(metadata: SourceMetadata) -> datetime | None:
-    """When somebody last wrote the data, as the object's managed fields tell."""
-    times = [
-        field.time
-        for field in metadata.managed_fields or ()
-        if field.time and _DATA.intersection(_top_level(field.fields_v1))
-    ]
-    return max(times) if times else metadata.creation_timestamp
+    """When its data was written at the latest, as the object's managed fields tell.
 
-
-_DATA = frozenset(("f:data", "f:binaryData", "f:stringData"))
-_branches = msgspec.json.Decoder(dict[str, msgspec.Raw])
-
-
-def _top_level(raw: msgspec.Raw) -> frozenset[str]:
-    try:
-        return frozenset(_branches.decode(raw)) if raw else frozenset()
-    except msgspec.DecodeError:
-        return frozenset()
+    The newest of all times: whoever only takes a key away owns nothing afterwards that would tell.
+    """
+    times = [field.time for field in metadata.managed_fields or () if field.time]
+    return max(times, default=None)
 
 
 def _decoded(texts: Mapping[str, str]) -> dict[str, bytes]:

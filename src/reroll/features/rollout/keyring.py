@@ -14,7 +14,7 @@ from reroll.core.policy import DOMAIN
 from reroll.core.workloads import Metadata
 from reroll.kube import wire
 from reroll.kube.client import Client
-from reroll.kube.errors import AlreadyExists, NotFound
+from reroll.kube.errors import AlreadyExists, Malformed, NotFound
 
 CURRENT = DOMAIN + "current"
 SECRETS = wire.Resource("", "v1", "secrets", "Secret")
@@ -57,6 +57,9 @@ def _fresh(namespace: str, name: str) -> dict[str, object]:
 
 def _read(secret: _KeySecret) -> tuple[dict[str, bytes], Keys]:
     keyring = {key_id: base64.b64decode(text) for key_id, text in (secret.data or {}).items()}
+    if not keyring:
+        where = f"Secret {secret.metadata.namespace}/{secret.metadata.name}"
+        raise Malformed(f"{where} holds no digest key; delete it, and a new one is made")
     current = (secret.metadata.annotations or {}).get(CURRENT, "")
     if current not in keyring:
         # Somebody edited it by hand: the last id by name is as good a choice as any, and stable.

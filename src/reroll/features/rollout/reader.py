@@ -5,7 +5,6 @@ whose Namespace changed, and the revisions of a workload.
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from datetime import datetime
 
 import msgspec
 
@@ -13,7 +12,7 @@ from reroll.clock import Clock
 from reroll.controller.logs import Log
 from reroll.controller.pace import Backoff
 from reroll.controller.queue import Queue
-from reroll.core.kinds import SOURCE_KINDS, Kind, SourceKind, Watched
+from reroll.core.kinds import SOURCE_KINDS, Kind, Revisions, SourceKind, Watched
 from reroll.core.objects import Key
 from reroll.core.plan import Absence, History
 from reroll.core.pods import given
@@ -46,7 +45,19 @@ class _Manifests(msgspec.Struct, gc=False):
     items: list[Manifest] | None = None
 
 
+class _Revision(msgspec.Struct, gc=False):
+    """A ReplicaSet or ControllerRevision; only the latter has its number in a field."""
+
+    metadata: Metadata
+    revision: int = 0
+
+
+class _Revisions(msgspec.Struct, gc=False):
+    items: list[_Revision] | None = None
+
+
 _page = msgspec.json.Decoder(_Page)
+_revisions = msgspec.json.Decoder(_Revisions)
 _manifests = msgspec.json.Decoder(_Manifests)
 _manifest = msgspec.json.Decoder(Manifest)
 
@@ -186,30 +197,38 @@ class Reader:
     async def history(self, kind: Kind, seen: Workload) -> History:
         """What the revisions of a workload tell."""
         revisions = wire.Resource("apps", "v1", kind.revisions.value, "")
+        numbered = kind.revisions is Revisions.CONTROLLER_REVISIONS
         selector = ",".join(f"{key}={value}" for key, value in seen.selector)
         request = wire.list_page(
             revisions,
             seen.key.namespace,
             limit=0,
             label_selector=selector or None,
-            metadata_only=True,
+            metadata_only=not numbered,
         )
-        page = _page.decode(await self._client.send(request))
+        page = _revisions.decode(await self._client.send(request))
         owned = [
-            item.metadata
-            for item in given(page.items)
-            if _owned(item.metadata.owner_references, seen.uid)
+            item for item in given(page.items) if _owned(item.metadata.owner_references, seen.uid)
         ]
-        return History(newest=_newest(owned), latest=_latest(owned))
+        current = max(owned, key=_place, default=None)
+        return History(
+            newest=current.metadata.creation_timestamp if current else None,
+            latest=_latest([one.metadata for one in owned]),
+        )
 
 
 def _owned(owners: list[Owner] | None, uid: str) -> bool:
     return any(owner.uid == uid for owner in owners or ())
 
 
-def _newest(revisions: list[Metadata]) -> datetime | None:
-    times = [one.creation_timestamp for one in revisions if one.creation_timestamp]
-    return max(times, default=None)
+def _place(one: _Revision) -> int:
+    """The number of a revision. One that was gone back to has a new number and is an old object."""
+    annotations = one.metadata.annotations or {}
+    texts = (annotations.get(name, "") for name in _NUMBERS)
+    return max([one.revision, *(int(text) for text in texts if text.isdecimal())])
+
+
+_NUMBERS = ("deployment.kubernetes.io/revision", "rollout.argoproj.io/revision")
 
 
 def _latest(revisions: list[Metadata]) -> Record | None:

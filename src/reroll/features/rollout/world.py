@@ -176,8 +176,9 @@ class World:
             # Older, or what a patch of ours was answered with: its echo brings nothing new.
             return
         info = self._namespace(metadata.namespace)
-        if kind.borrows_template and info is not None:
-            self._lend(kind, key, manifest)
+        if kind.borrows_template and info is not None and self._lend(kind, key, manifest):
+            self._untrack(key)
+            return
         annotations = self._annotations(key, metadata.annotations or {})
         counts = info is not None and self._scope.workloads.matches(metadata.labels or {})
         if info is None or not counts or not self._is_enabled(annotations, info):
@@ -256,12 +257,15 @@ class World:
         lender = self._lenders.get(key)
         return {**lender.annotations, **own} if lender else own
 
-    def _lend(self, kind: Kind, key: Key, manifest: Manifest) -> None:
-        """A Rollout with `workloadRef` lends its annotations to the Deployment it refers to."""
+    def _lend(self, kind: Kind, key: Key, manifest: Manifest) -> bool:
+        """A Rollout with `workloadRef` lends its annotations to the Deployment it refers to.
+
+        Then that Deployment is the workload, and the Rollout itself is none.
+        """
         seen = workload(kind, manifest, None)
         if not seen.borrows:
             self._lend_no_more(key)
-            return
+            return False
         borrower = Key("Deployment", key.namespace, seen.borrows)
         self._lend_no_more(key, but=borrower)
         lent = {k: v for k, v in seen.annotations.items() if k != policies.STATE}
@@ -269,6 +273,7 @@ class World:
         if known is None or (known.key, known.annotations) != (key, lent):
             self._lenders[borrower] = Lender(key, lent, manifest.metadata.version)
             self._read(borrower)
+        return True
 
     def runner(self, key: Key) -> Key:
         """What runs the pods of a template: its own workload, or the Rollout that borrows it."""
