@@ -106,7 +106,7 @@ async def _main(settings: Settings, environment: Mapping[str, str]) -> None:
         recorder = Recorder(client, clock, identity, on_drop=metrics.events_dropped.inc)
         telemetry = Telemetry(metrics, recorder)
         feature = Rollouts(client, clock, settings, telemetry, namespace)
-        recorder.identify = feature.world.identity
+        recorder.identify = feature.world.sources.identity
         metrics.workloads.set_function(lambda: len(feature.world.workloads))
         metrics.sources.set_function(lambda: len(feature.world.sources))
         metrics.queue_depth.set_function(lambda: len(feature.roller.queue))

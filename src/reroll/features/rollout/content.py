@@ -118,3 +118,18 @@ def mounted_content(reports: Mapping[str, MountReport], changed: Moment) -> Cont
         for mounted in report.status.objects or ():
             versions[mounted.id] = mounted.version.encode()
     return Content({"": value_digests(versions, None)}, changed=changed)
+
+
+def is_same(old: Content, new: Content) -> bool:
+    """Whether the values are the same, as far as a common HMAC key can tell."""
+    common = old.digests.keys() & new.digests.keys()
+    return all(old.digests[key_id] == new.digests[key_id] for key_id in common)
+
+
+def changed_keys(old: Content, new: Content) -> frozenset[str]:
+    for key_id, after in new.digests.items():
+        before = old.digests.get(key_id)
+        if before is not None:
+            names = before.keys() | after.keys()
+            return frozenset(name for name in names if before.get(name) != after.get(name))
+    return frozenset()

@@ -25,7 +25,8 @@ from reroll.features.rollout.jobs import Jobs
 from reroll.features.rollout.pods import Pods
 from reroll.features.rollout.reader import Reader, resource
 from reroll.features.rollout.roller import Roller
-from reroll.features.rollout.world import Scope, World
+from reroll.features.rollout.scope import Scope
+from reroll.features.rollout.world import World
 from reroll.kube import wire
 from reroll.kube.client import Client
 from reroll.kube.errors import Malformed
@@ -86,7 +87,7 @@ class Rollouts:
         """What is needed before the first watch: the digest key."""
         key = self._digest_key
         self.world.rekey(*await keyring.load(self._client, key.namespace, key.name))
-        self.world.digest_key = self.reader.digest_key = key
+        self.world.sources.digest_key = self.reader.digest_key = key
 
     def stages(self) -> Iterator[list[Watch[Any]]]:
         """Namespaces say what their workloads do, and workloads which sources matter."""
@@ -118,9 +119,9 @@ class Rollouts:
         def on_state(state: str, problem: str | None) -> None:
             if isinstance(feed, SourceFeed):
                 if state == "forbidden":
-                    self.world.refused(feed.kind, place)
+                    self.world.sources.refused(feed.kind, place)
                 elif state in {"listing", "watching"}:
-                    self.world.allowed(feed.kind, place)
+                    self.world.sources.allowed(feed.kind, place)
             if problem:
                 log.warning("watch", resource=kind.full_name, state=state, problem=problem)
             else:

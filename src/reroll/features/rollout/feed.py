@@ -118,19 +118,19 @@ class SourceFeed(Feed):
         self._row = kind
 
     def _seen(self, obj: Any, *, initial: bool) -> None:
-        self._world.source_seen(self._row, obj, watched=not initial)
+        self._world.sources.seen(self._row, obj, watched=not initial)
 
     def _gone(self, key: Key, version: int) -> None:
-        self._world.source_gone(key, version)
+        self._world.sources.gone(key, version)
 
     def _known(self) -> Iterator[Key]:
-        return self._world.known_of(self.kind, self._namespace)
+        return self._world.sources.of(self.kind, self._namespace)
 
     def _close(self, version: int) -> None:
         super()._close(version)
         if self.whole:
             for key in self._known():
-                self._world.confirmed(key, version)
+                self._world.sources.confirmed(key, version)
 
 
 class StubFeed(SourceFeed):
@@ -140,7 +140,7 @@ class StubFeed(SourceFeed):
     whole = False
 
     def _seen(self, obj: Stub, *, initial: bool) -> None:
-        self._world.source_version_seen(self._key(obj), obj.metadata.version, watched=not initial)
+        self._world.sources.version_seen(self._key(obj), obj.metadata.version, watched=not initial)
 
 
 class MountFeed(SourceFeed):
@@ -172,7 +172,7 @@ class MountFeed(SourceFeed):
 
     def _gone(self, key: Key, version: int) -> None:
         if not self._reports.get(key):
-            self._world.source_gone(key, version)
+            self._world.sources.gone(key, version)
 
     def tell_again(self, key: Key) -> None:
         """For a class that somebody refers to only now; without a name, for all of a namespace."""
@@ -182,11 +182,11 @@ class MountFeed(SourceFeed):
         elif reports := self._reports.get(key):
             self._tell(key, max(r.metadata.version for r in reports.values()), watched=False)
         else:
-            self._world.source_gone(key, 0)
+            self._world.sources.gone(key, 0)
 
     def _tell(self, key: Key, version: int, *, watched: bool) -> None:
         moment = Moment(after=version - 1 if watched else 0, by=version)
-        self._world.content_seen(key, mounted_content(self._reports[key], moment), version)
+        self._world.sources.content_seen(key, mounted_content(self._reports[key], moment), version)
 
 
 class NamespaceFeed(Feed):
@@ -197,13 +197,13 @@ class NamespaceFeed(Feed):
         return Key(self.kind, "", obj.metadata.name)
 
     def _seen(self, obj: Stub, *, initial: bool) -> None:  # noqa: ARG002
-        self._world.namespace_seen(obj.metadata)
+        self._world.namespaces.seen(obj.metadata)
 
     def _gone(self, key: Key, version: int) -> None:  # noqa: ARG002
-        self._world.namespace_gone(key.name)
+        self._world.namespaces.gone(key.name)
 
     def _known(self) -> Iterator[Key]:
-        return (Key(self.kind, "", name) for name in tuple(self._world.namespaces))
+        return (Key(self.kind, "", name) for name in self._world.namespaces)
 
 
 FEEDS: dict[Watched, type[SourceFeed]] = {

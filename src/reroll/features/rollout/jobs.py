@@ -127,7 +127,7 @@ class Jobs:
                 log.warning("kept jobs", problem=str(error))
                 await asyncio.sleep(self._backoff.failed(namespace, error.retry_after or 0.0))
         for one in given(msgspec.json.decode(raw, type=_Stubs).items):
-            if self._world.counts(one.metadata.namespace):
+            if self._world.namespaces.that_counts(one.metadata.namespace):
                 self._queue.add(Key(KEPT.kind, one.metadata.namespace, one.metadata.name))
 
     async def _work(self) -> None:

@@ -133,21 +133,21 @@ class Reader:
 
     async def _fetch(self, key: Key) -> None:
         row = _ROWS[key.kind]
-        before, latest = self._world.version(key), self._world.latest
+        before, latest = self._world.sources.version(key), self._world.latest
         request = wire.get(resource(row), key.namespace, key.name)
         try:
             raw = await self._client.send(request)
         except NotFound:
             # Unless a watch told meanwhile that it was made.
-            if self._world.version(key) == before:
-                self._world.content_seen(key, Absence.MISSING, 0)
+            if self._world.sources.version(key) == before:
+                self._world.sources.content_seen(key, Absence.MISSING, 0)
         except Forbidden as error:
-            self._world.content_seen(key, Absence.FORBIDDEN, 0)
+            self._world.sources.content_seen(key, Absence.FORBIDDEN, 0)
             self._problem(key, f"{error}; grant `get` on {row.plural}")
             self._queue.add(key, self._backoff.failed(key, at_least=30.0))
         else:
-            self._world.source_seen(row, _source.decode(raw), watched=False)
-            self._world.confirmed(key, latest)
+            self._world.sources.seen(row, _source.decode(raw), watched=False)
+            self._world.sources.confirmed(key, latest)
 
     async def _expand(self, place: Key) -> None:
         """The sources of a namespace, by name, for the globs that mean some of them."""
@@ -169,7 +169,7 @@ class Reader:
             for item in given(page.items):
                 key = Key(place.kind, place.namespace, item.metadata.name)
                 if self._world.globbed(key):
-                    self._world.source_version_seen(key, item.metadata.version, watched=False)
+                    self._world.sources.version_seen(key, item.metadata.version, watched=False)
             token = page.metadata.continue_
             if not token:
                 return

@@ -1,0 +1,76 @@
+"""Who counts: which namespaces, workloads and sources, and what a Namespace says for all in it."""
+
+from collections.abc import Callable, Iterator
+from fnmatch import fnmatchcase
+
+import msgspec
+
+from reroll.core.patterns import Pattern
+from reroll.core.policy import Policy, of_our_domain
+from reroll.core.selectors import Selector
+from reroll.core.workloads import Metadata
+
+
+class Scope(msgspec.Struct, frozen=True):
+    """Which namespaces count, and what their workloads do unless they say otherwise."""
+
+    default: Policy
+    namespaces: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
+    selector: Selector = Selector()
+    workloads: Selector = Selector()
+    sources: Selector = Selector()
+
+    def is_out_of_reach(self, pattern: Pattern) -> bool:
+        """Whether it means a namespace that no watch tells about."""
+        reach = self.namespaces
+        return bool(reach and pattern.namespace) and pattern.namespace not in reach
+
+
+class NamespaceInfo(msgspec.Struct, frozen=True, gc=False):
+    annotations: dict[str, str]
+    included: bool = True
+    since: int = 0
+    """The version of the Namespace that said so first."""
+
+
+NOWHERE = NamespaceInfo({})
+"""A Namespace that says nothing."""
+
+
+class Namespaces:
+    """What Namespaces say. `changed(name)`: the workloads of one must be looked at anew."""
+
+    def __init__(self, scope: Scope, changed: Callable[[str], None]) -> None:
+        self._scope, self._changed = scope, changed
+        self._known: dict[str, NamespaceInfo] = {}
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(tuple(self._known))
+
+    def seen(self, metadata: Metadata) -> None:
+        name = metadata.name
+        annotations = of_our_domain(metadata.annotations or {})
+        included = self._scope.selector.matches(metadata.labels or {})
+        known, before = self._known.get(name), self.that_counts(name)
+        if known is not None and (known.annotations, known.included) == (annotations, included):
+            return
+        self._known[name] = NamespaceInfo(annotations, included, metadata.version)
+        after = self.that_counts(name)
+        # Its workloads may have been heard of before it was.
+        if (before and before.annotations) != (after and after.annotations):
+            self._changed(name)
+
+    def gone(self, name: str) -> None:
+        self._known.pop(name, None)
+
+    def that_counts(self, name: str) -> NamespaceInfo | None:
+        """What is known of a namespace that counts; `None` if it does not count."""
+        if any(fnmatchcase(name, glob) for glob in self._scope.exclude):
+            return None
+        if self._scope.namespaces and name not in self._scope.namespaces:
+            return None
+        info = self._known.get(name)
+        if info is None:
+            return None if self._scope.selector.requirements else NOWHERE
+        return info if info.included else None
