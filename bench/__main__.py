@@ -29,7 +29,7 @@ ROOT = Path(__file__).parent.parent
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
     parser.add_argument("--sources", type=int, default=10_000, help="(default: 10000)")
-    parser.add_argument("--rounds", type=int, default=30, help="single changes (default: 30)")
+    parser.add_argument("--rounds", type=int, default=20, help="single changes (default: 20)")
     parser.add_argument(
         "--quick", action="store_true", help="a tenth of everything; for a smoke test"
     )

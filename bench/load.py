@@ -93,7 +93,7 @@ class Sizes:
     releases: int = 300
     fan: int = 200
     storm: int = 300
-    rounds: int = 30
+    rounds: int = 20
 
 
 def deployment(name: str, source: str, annotations: dict[str, str], kind: str) -> Json:
