@@ -6,6 +6,7 @@ A test that uses the control plane, directly or through another fixture, carries
 
 import ipaddress
 import os
+import signal
 import socket
 import sys
 import uuid
@@ -33,6 +34,9 @@ def pytest_configure(config: pytest.Config) -> None:
     folder = Path(worker[WORKER_KEY]) if worker else session.new_run(session.base_folder())
     config.stash[RUN_FOLDER] = folder
     sys.addaudithook(_stay_on_this_machine)
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        # A shell's background job ignores Ctrl-C, and so would every program that tests interrupt.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.hookimpl(optionalhook=True)
