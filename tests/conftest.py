@@ -34,9 +34,18 @@ def pytest_configure(config: pytest.Config) -> None:
     folder = Path(worker[WORKER_KEY]) if worker else session.new_run(session.base_folder())
     config.stash[RUN_FOLDER] = folder
     sys.addaudithook(_stay_on_this_machine)
-    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
-        # A shell's background job ignores Ctrl-C, and so would every program that tests interrupt.
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+    _heed_signals()
+
+
+def _heed_signals() -> None:
+    """A shell's background job ignores Ctrl-C, and `nohup` a hang-up.
+
+    Programs that tests start would inherit that, and never end when tests end them.
+    """
+    for number in (signal.SIGINT, signal.SIGHUP, signal.SIGQUIT, signal.SIGTERM):
+        if signal.getsignal(number) is signal.SIG_IGN:
+            usual = signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL
+            signal.signal(number, usual)
 
 
 @pytest.hookimpl(optionalhook=True)
