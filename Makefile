@@ -15,7 +15,7 @@ UV_VERSION := 0.13.7
 export UV_SYSTEM_CERTS := 1
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 # Tests spread over this many processes; one control plane serves them all.
-WORKERS ?= 4
+WORKERS ?= 3
 
 .PHONY: help
 help: ## List the targets

@@ -170,7 +170,7 @@ class Audit:
         name = user if isinstance(user, str) else _user_of(user)
         calls: dict[str, dict[str, Any]] = {}
         for record in self._records():
-            if record["user"]["username"] == name:
+            if record.get("user", {}).get("username") == name:
                 # A watch is recorded when it begins and when it ends.
                 calls[record["auditID"]] = record
         return list(calls.values())
