@@ -1,0 +1,154 @@
+"""What commands that look at a cluster share: kubeconfig flags, a client, and typed lists.
+
+What may not be read is no reason to end: it becomes a gap, a sentence that the command shows beside
+what it could see. An API server that cannot be reached at all ends the command.
+"""
+
+import argparse
+import asyncio
+import os
+from collections.abc import Awaitable, Callable, Iterable
+from typing import NamedTuple, TypeVar
+
+from reroll.cli.errors import CommandError, Exit
+from reroll.core.kinds import KINDS, Kind, SourceKind
+from reroll.core.workloads import Manifest, Workload, workload
+from reroll.kube import wire
+from reroll.kube.auth import load
+from reroll.kube.client import Client
+from reroll.kube.decode import Decoder, Versioned
+from reroll.kube.errors import ApiError, ConfigError, Forbidden, Malformed, NotFound
+
+T = TypeVar("T", bound=Versioned)
+PAGE = 500
+
+
+def add_flags(parser: argparse.ArgumentParser, *, places: bool = True) -> None:
+    """Which cluster, as `kubectl` has it; with `places`, also which namespaces."""
+    group = parser.add_argument_group("cluster")
+    group.add_argument("--kubeconfig", metavar="FILE", help="kubeconfig file (also $KUBECONFIG)")
+    group.add_argument("--context", metavar="NAME", help="context of the kubeconfig")
+    if places:
+        where = group.add_mutually_exclusive_group()
+        where.add_argument(
+            "-n", "--namespace", metavar="NAME", help="one namespace (default: that of the context)"
+        )
+        where.add_argument(
+            "-A", "--all-namespaces", action="store_true", help="all namespaces of the cluster"
+        )
+
+
+class Found(NamedTuple):
+    """One workload: its row, its document as far as it is decoded, and what the engine sees."""
+
+    kind: Kind
+    manifest: Manifest
+    workload: Workload
+
+
+class View:
+    """A cluster as one command sees it; `gaps` are the sentences about what it could not see."""
+
+    def __init__(self, client: Client, namespace: str | None, home: str) -> None:
+        self.client = client
+        self.namespace = namespace
+        """The namespace that was asked for; `None`: all."""
+        self.home = home
+        """The namespace of the context."""
+        self.gaps: list[str] = []
+
+    @property
+    def place(self) -> str:
+        return f"namespace {self.namespace}" if self.namespace else "all namespaces"
+
+    async def every(
+        self,
+        resource: wire.Resource,
+        model: type[T],
+        *,
+        label_selector: str | None = None,
+        metadata_only: bool = False,
+    ) -> list[T]:
+        """All objects of a kind; none if its API is not served, a gap if they may not be listed."""
+        decoder, items, token = Decoder(model), list[T](), ""
+        while True:
+            request = wire.list_page(
+                resource,
+                self.namespace if resource.namespaced else None,
+                limit=PAGE,
+                continue_=token,
+                label_selector=label_selector,
+                metadata_only=metadata_only,
+            )
+            try:
+                page = decoder.page(await self.client.send(request))
+            except NotFound:
+                return items
+            except Forbidden:
+                self.gaps.append(
+                    f"{resource.full_name} in {self.place} may not be listed; grant `list` on them"
+                )
+                return items
+            items += page.items
+            self.gaps += [_odd(bad, resource) for bad in page.malformed]
+            token = page.continue_
+            if not token:
+                return items
+
+    async def get(
+        self, resource: wire.Resource, namespace: str | None, name: str, model: type[T]
+    ) -> T | None:
+        """One object; `None` if there is none, or if it may not be read, which is a gap."""
+        try:
+            found = Decoder(model).item(await self.client.send(wire.get(resource, namespace, name)))
+        except NotFound:
+            return None
+        except Forbidden:
+            where = f"{namespace}/{name}" if namespace else name
+            self.gaps.append(f"{resource.kind} {where} may not be read; grant `get` on it")
+            return None
+        if isinstance(found, Malformed):
+            self.gaps.append(_odd(found, resource))
+            return None
+        return found
+
+    async def workloads(self, kinds: Iterable[Kind] = KINDS) -> list[Found]:
+        """Every workload of these kinds, in the order of the table, then by namespace and name."""
+        rows = tuple(kinds)
+        listed = await asyncio.gather(*(self.every(resource(kind), Manifest) for kind in rows))
+        return [
+            Found(kind, manifest, workload(kind, manifest, None))
+            for kind, manifests in zip(rows, listed, strict=True)
+            for manifest in sorted(
+                manifests, key=lambda one: (one.metadata.namespace, one.metadata.name)
+            )
+        ]
+
+
+def resource(row: Kind | SourceKind) -> wire.Resource:
+    """The API resource of a row of one of the tables."""
+    return wire.Resource(row.group, row.version, row.plural, row.name)
+
+
+def look(args: argparse.Namespace, action: Callable[[View], Awaitable[int]]) -> int:
+    """Do `action` with the cluster that the flags of `add_flags` name."""
+    try:
+        return asyncio.run(_look(args, action))
+    except ConfigError as error:
+        raise CommandError(str(error), Exit.USAGE) from None
+    except ApiError as error:
+        raise CommandError(str(error)) from None
+
+
+async def _look(args: argparse.Namespace, action: Callable[[View], Awaitable[int]]) -> int:
+    connection = load(os.environ, kubeconfig=args.kubeconfig, context=args.context)
+    home = connection.namespace or "default"
+    everywhere = getattr(args, "all_namespaces", False)
+    namespace = None if everywhere else getattr(args, "namespace", None) or home
+    async with Client(connection) as client:
+        return await action(View(client, namespace, home))
+
+
+def _odd(bad: Malformed, resource: wire.Resource) -> str:
+    name = f"{bad.namespace}/{bad.name}".strip("/")
+    return f"{resource.kind} {name}: {bad.message}"
