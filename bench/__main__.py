@@ -108,19 +108,10 @@ def grant(cluster: DevCluster) -> None:
     from reroll.settings import Settings
 
     defaults = Settings()
-    group = "rbac.authorization.k8s.io"
-    meta = {"apiVersion": f"{group}/v1", "metadata": {"name": "reroll"}}
     rules = [*rights.cluster(KINDS), *rights.own(defaults.digest_key, defaults.lease)]
     with cluster.api() as api:
-        api.create({**meta, "kind": "ClusterRole", "rules": rules})
-        api.create(
-            {
-                **meta,
-                "kind": "ClusterRoleBinding",
-                "roleRef": {"apiGroup": group, "kind": "ClusterRole", "name": "reroll"},
-                "subjects": [{"apiGroup": group, "kind": "User", "name": "reroll"}],
-            }
-        )
+        for manifest in rights.grant("reroll", rules, rights.user("reroll"), everywhere=True):
+            api.create(manifest)
 
 
 def _say(text: str) -> None:

@@ -12,6 +12,7 @@ from typing import Any, Protocol
 
 import yaml
 
+from reroll.core import rights
 from reroll.devcluster import access
 from reroll.devcluster.api import Api, path_to
 from reroll.devcluster.cluster import DevCluster
@@ -86,26 +87,12 @@ class Grants:
         name = f"test-{uuid.uuid4().hex[:8]}"
         account = {"kind": "ServiceAccount", "name": name, "namespace": self.home}
         self.api.create(_named("v1", "ServiceAccount", name), self.home)
-        self._bind(name, account, rules, namespace)
+        for manifest in rights.grant(name, rules, account, everywhere=namespace is None):
+            self.api.create(manifest, namespace)
         user = f"system:serviceaccount:{self.home}:{name}"
         if rules:
             self._await_rights(user, rules[0], namespace)
         return self._written(name, user)
-
-    def _bind(
-        self,
-        name: str,
-        account: Mapping[str, str],
-        rules: Sequence[Mapping[str, Any]],
-        namespace: str | None,
-    ) -> None:
-        prefix = "" if namespace else "Cluster"
-        group = "rbac.authorization.k8s.io"
-        role = {"apiGroup": group, "kind": f"{prefix}Role", "name": name}
-        version = f"{group}/v1"
-        self.api.create({**_named(version, f"{prefix}Role", name), "rules": list(rules)}, namespace)
-        binding = {"subjects": [account], "roleRef": role}
-        self.api.create({**_named(version, f"{prefix}RoleBinding", name), **binding}, namespace)
 
     def _await_rights(self, user: str, rule: Mapping[str, Any], namespace: str | None) -> None:
         """The API server learns of a new role a moment after it was made."""

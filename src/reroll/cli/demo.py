@@ -224,22 +224,13 @@ def prepare(api: Api) -> None:
     for manifest in [secret, *manifests()]:
         api.create(manifest, namespace=NAMESPACE)
     defaults = Settings()
-    for kind, rules, namespace in (
-        ("ClusterRole", rights.cluster(KINDS), None),
-        ("Role", rights.own(defaults.digest_key, defaults.lease), "reroll"),
+    for rules, namespace in (
+        (rights.cluster(KINDS), None),
+        (rights.own(defaults.digest_key, defaults.lease), "reroll"),
     ):
-        group = "rbac.authorization.k8s.io"
-        meta = {"apiVersion": f"{group}/v1", "metadata": {"name": "reroll"}}
-        api.create({**meta, "kind": kind, "rules": rules}, namespace=namespace)
-        api.create(
-            {
-                **meta,
-                "kind": f"{kind}Binding",
-                "roleRef": {"apiGroup": group, "kind": kind, "name": "reroll"},
-                "subjects": [{"apiGroup": group, "kind": "User", "name": "reroll"}],
-            },
-            namespace=namespace,
-        )
+        who = rights.user("reroll")
+        for manifest in rights.grant("reroll", rules, who, everywhere=namespace is None):
+            api.create(manifest, namespace=namespace)
 
 
 class Rollout:

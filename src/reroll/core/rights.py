@@ -1,13 +1,15 @@
 """The RBAC rules that the tables ask for: what a role for the controller has to say, and no more.
 
-`cluster` is what it needs wherever it looks; `own` is what it needs in its own namespace only.
+`cluster` is what it needs wherever it looks; `own` is what it needs in its own namespace only;
+`grant` makes a role of such rules, and gives it to somebody.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from reroll.core.kinds import SOURCE_KINDS, Kind, Revisions, Strategy, Watched
 
+GROUP = "rbac.authorization.k8s.io"
 Rule = dict[str, Any]
 
 
@@ -42,6 +44,27 @@ def own(digest_key: str, lease: str) -> list[Rule]:
         _rule("coordination.k8s.io", "leases", "create"),
         {**_rule("coordination.k8s.io", "leases", "get", "patch"), "resourceNames": [lease]},
     ]
+
+
+def grant(
+    name: str, rules: Iterable[Mapping[str, Any]], subject: Mapping[str, str], *, everywhere: bool
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """A role with these rules and its binding: for the whole cluster, or for one namespace."""
+    kind = "ClusterRole" if everywhere else "Role"
+    meta = {"apiVersion": f"{GROUP}/v1", "metadata": {"name": name}}
+    reference = {"apiGroup": GROUP, "kind": kind, "name": name}
+    role = {**meta, "kind": kind, "rules": [dict(rule) for rule in rules]}
+    return role, {
+        **meta,
+        "kind": f"{kind}Binding",
+        "roleRef": reference,
+        "subjects": [dict(subject)],
+    }
+
+
+def user(name: str) -> dict[str, str]:
+    """A person or program that logs in by that name, as the subject of a binding."""
+    return {"apiGroup": GROUP, "kind": "User", "name": name}
 
 
 def _rule(group: str, resource: str, *verbs: str) -> Rule:
