@@ -8,9 +8,9 @@ from typing import Any
 import msgspec
 
 from reroll.core import digest, workloads
+from reroll.core.compare import Absence, Snapshot
 from reroll.core.kinds import KINDS, Kind
 from reroll.core.objects import Content, Key, Moment, Reference
-from reroll.core.plan import Absence, Snapshot
 from reroll.core.pods import PodSpec
 from reroll.core.policy import STATE, Policy
 from reroll.core.records import Record, write

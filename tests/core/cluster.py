@@ -14,9 +14,10 @@ import msgspec
 from tests.core import build
 from tests.core.build import DEPLOYMENT, EAGER, NOW, Document
 
+from reroll.core.compare import Absence, History, Snapshot
 from reroll.core.objects import Content, Key, Moment, Reference
 from reroll.core.patches import patch
-from reroll.core.plan import Absence, History, Plan, Snapshot, plan
+from reroll.core.plan import Plan, plan
 from reroll.core.policy import STATE, Policy
 from reroll.core.reasons import Reason
 from reroll.core.records import Record, read

@@ -7,10 +7,11 @@ import pytest
 from tests.core.build import EAGER, KIND, NOW, configmap, content, reference, secret, snapshot
 
 from reroll.core import plan as plans
+from reroll.core.compare import Absence, Snapshot
 from reroll.core.digest import ABSENT, AWAITED, reference_digest
 from reroll.core.kinds import KINDS, Kind, Strategy
 from reroll.core.objects import Content, Moment, Problem, Reference
-from reroll.core.plan import GATES, Absence, Plan, Snapshot, plan
+from reroll.core.plan import GATES, Plan, plan
 from reroll.core.policy import Policy
 from reroll.core.reasons import Reason
 from reroll.core.records import Record, Todo, Unreadable

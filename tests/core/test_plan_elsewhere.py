@@ -17,9 +17,10 @@ from tests.core.build import (
 )
 from tests.core.cluster import Cluster
 
+from reroll.core.compare import Absence, History, Snapshot
 from reroll.core.kinds import KINDS, Kind
 from reroll.core.objects import Moment, Reference
-from reroll.core.plan import Absence, History, Snapshot, plan
+from reroll.core.plan import plan
 from reroll.core.reasons import Reason
 from reroll.core.records import Record
 

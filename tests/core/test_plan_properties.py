@@ -8,10 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.core.build import NOW, content, snapshot
 
+from reroll.core.compare import Absence, History, Snapshot
 from reroll.core.digest import ABSENT, AWAITED
 from reroll.core.kinds import KINDS
 from reroll.core.objects import Key, Moment, Reference
-from reroll.core.plan import Absence, History, Snapshot, plan
+from reroll.core.plan import plan
 from reroll.core.reasons import Reason
 from reroll.core.records import Record
 

@@ -6,9 +6,10 @@ import pytest
 from tests.core.build import NOW, content, reference, snapshot, template
 from tests.core.cluster import APP, MAYBE, NOTHING, ROLLED, USES, Cluster, adopted, reasons
 
+from reroll.core.compare import History
 from reroll.core.kinds import KINDS, Kind
 from reroll.core.objects import Moment
-from reroll.core.plan import History, plan
+from reroll.core.plan import plan
 from reroll.core.reasons import Reason
 from reroll.core.records import Record
 

@@ -9,7 +9,7 @@ import secrets
 
 import msgspec
 
-from reroll.core.plan import Keys
+from reroll.core.compare import Keys
 from reroll.core.policy import DOMAIN
 from reroll.core.workloads import Metadata
 from reroll.kube import wire

@@ -12,9 +12,9 @@ from reroll.clock import Clock
 from reroll.controller.logs import Log
 from reroll.controller.pace import Backoff
 from reroll.controller.queue import Queue
+from reroll.core.compare import Absence, History
 from reroll.core.kinds import SOURCE_KINDS, Kind, Revisions, SourceKind, Watched
 from reroll.core.objects import Key
-from reroll.core.plan import Absence, History
 from reroll.core.pods import given
 from reroll.core.policy import STATE
 from reroll.core.records import Record, read

@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterable, Iterator
 
 import msgspec
 
+from reroll.core.compare import Absence
 from reroll.core.kinds import SOURCE_KINDS, SourceKind
 from reroll.core.objects import Content, Key, Moment
-from reroll.core.plan import Absence
 from reroll.features.rollout.content import Source, changed_at, changed_keys, content, is_same
 from reroll.features.rollout.globs import Globs
 from reroll.features.rollout.scope import Scope

@@ -13,10 +13,10 @@ import msgspec
 
 from reroll.clock import Clock
 from reroll.core import policy as policies
+from reroll.core.compare import Absence, Keys, Snapshot
 from reroll.core.kinds import SOURCE_KINDS, Kind
 from reroll.core.objects import Content, Key, Problem, Reference
 from reroll.core.patterns import Pattern
-from reroll.core.plan import Absence, Keys, Snapshot
 from reroll.core.policy import Policy
 from reroll.core.reasons import Reason
 from reroll.core.references import references

@@ -1,0 +1,197 @@
+"""What a decision looks at, and the record against the world: which sources hold something new.
+
+Pure: no I/O, no clock.
+"""
+
+from collections.abc import Mapping
+from datetime import datetime
+from enum import Enum
+
+import msgspec
+
+from reroll.core.digest import ABSENT, AWAITED, reference_digest
+from reroll.core.kinds import SOURCE_KINDS, Kind, Watched
+from reroll.core.objects import Content, Key, Moment, Problem, Reference
+from reroll.core.policy import Policy
+from reroll.core.records import Record
+from reroll.core.workloads import Workload
+
+
+class Absence(Enum):
+    """Why there is no content of a source."""
+
+    MISSING = "does not exist"
+    UNREAD = "has not been read yet"
+    FORBIDDEN = "may not be read"
+
+
+class History(msgspec.Struct, frozen=True, gc=False):
+    """What the revisions of a workload tell: read only where nobody watched it happen."""
+
+    newest: datetime | None = None
+    latest: Record | None = None
+    """The copy of a record with the highest number."""
+
+
+class Keys(msgspec.Struct, frozen=True, gc=False):
+    """The ids of the HMAC keys: the one to write with, and those that can still be checked."""
+
+    current: str = ""
+    known: frozenset[str] = frozenset(("",))
+
+
+class Snapshot(msgspec.Struct, frozen=True, gc=False):
+    """Everything that one decision looks at."""
+
+    workload: Workload
+    kind: Kind
+    policy: Policy
+    references: tuple[Reference, ...]
+    sources: Mapping[Key, Content | Absence]
+    gone: Mapping[Key, int] = {}
+    """For sources that are missing: the version after which they were, where that is known."""
+    keys: Keys = Keys()
+    patterns: tuple[str, ...] = ()
+    """The globs of the policy: a source that one of them finds later counts as changed."""
+    history: History | None = None
+    waiting_since: datetime | None = None
+    """When a change of what it uses was first noticed that it has not rolled with."""
+    quiet_since: datetime | None = None
+    """When the last of these changes was noticed."""
+    problems: tuple[Problem, ...] = ()
+
+
+class Change(msgspec.Struct, frozen=True, gc=False):
+    """A reference whose content is not what the record says."""
+
+    reference: Reference
+    entry: str
+    changed: Moment
+    keys: frozenset[str] = frozenset()
+    """The keys that changed last, where that was watched: names, never values."""
+
+
+class Comparison(msgspec.Struct, frozen=True, gc=False):
+    """The record against the world."""
+
+    wanted: dict[str, str]
+    changes: tuple[Change, ...] = ()
+    missing: tuple[Reference, ...] = ()
+    unread: tuple[Reference, ...] = ()
+    gone: dict[str, str] = {}
+    """Of sources that went away: what pods have of them that start now."""
+    lost: bool = False
+    """Secrets could not be compared: the key of the record is gone."""
+
+    @property
+    def started_with(self) -> dict[str, str]:
+        """What pods have that start now."""
+        return self.wanted | self.gone
+
+
+def compare(seen: Snapshot) -> Comparison:
+    """What the sources hold now against what the record says."""
+    record = seen.workload.record
+    known = record.s if isinstance(record, Record) else {}
+    known = seen.workload.back.had if seen.workload.back else known
+    wanted: dict[str, str] = dict.fromkeys(seen.patterns, "*")
+    changes: list[Change] = []
+    missing: list[Reference] = []
+    unread: list[Reference] = []
+    gone: dict[str, str] = {}
+    lost = False
+    for reference in seen.references:
+        content = seen.sources.get(reference.source, Absence.UNREAD)
+        there = content if isinstance(content, Content) else None
+        digest = reference_digest(reference, there, seen.keys.current) if there else None
+        if content is Absence.UNREAD or (there and digest is None):
+            unread.append(reference)
+            continue
+        if there and there.ignored:
+            continue
+        if content is not Absence.FORBIDDEN and reference.missing_from(there):
+            missing.append(reference)
+        if reference.only_presence_matters:
+            continue
+        entry = reference.entry(seen.workload.key.namespace)
+        recorded = known.get(entry)
+        if there is None or digest is None:
+            if content is Absence.MISSING:
+                gone[entry] = AWAITED if reference.required else ABSENT
+                wanted[entry] = _kept(seen, reference, recorded) or gone[entry]
+            elif recorded is not None:
+                wanted[entry] = recorded
+            continue
+        wanted[entry] = digest
+        changed = _has_changed(seen, reference, recorded, there)
+        if changed is None:
+            lost = True
+        elif changed:
+            changes.append(Change(reference, entry, there.changed, _keys(reference, there)))
+    return Comparison(wanted, tuple(changes), tuple(missing), tuple(unread), gone, lost)
+
+
+def _kept(seen: Snapshot, reference: Reference, recorded: str | None) -> str | None:
+    """What is still known of a source that went away; `None` if no pod has it any more.
+
+    It rolls nothing by going away. It counts again when it comes back different, or if pods were
+    made in the meantime.
+    """
+    since = seen.gone.get(reference.source, 0)
+    replaced = seen.workload.replaces_pods and 0 < since <= seen.workload.template.after
+    return None if recorded in _NEVER_THERE or replaced else recorded
+
+
+_NEVER_THERE = frozenset((None, ABSENT, AWAITED))
+_TOLD_BY_PODS = frozenset(row.name for row in SOURCE_KINDS if row.watched is Watched.STATUSES)
+
+
+def _keys(reference: Reference, content: Content) -> frozenset[str]:
+    """The keys that changed, of those that the workload uses."""
+    keys = content.changed_keys - reference.without
+    return keys if reference.keys is None else keys & reference.keys
+
+
+def _has_changed(
+    seen: Snapshot, reference: Reference, recorded: str | None, content: Content
+) -> bool | None:
+    """Whether a content that exists is news to the workload's pods; `None` if nothing can tell."""
+    record = seen.workload.record
+    if recorded not in _NEVER_THERE and isinstance(record, Record):
+        now = reference_digest(reference, content, record.k)
+        return None if now is None else now != recorded
+    if reference.source.kind in _TOLD_BY_PODS or (reference.required and content.created):
+        # No pod can have started without a required source, so its first content is no news.
+        return False
+    if recorded is not None:
+        return True
+    changed = content.changed
+    if not isinstance(record, Record):
+        # Not adopted yet, but the change was watched after the workload was: its pods are older.
+        return 0 < seen.workload.seen <= changed.after
+    if reference.pattern:
+        # A glob that the record knows found one more source.
+        return reference.pattern in record.s
+    # A new reference: its pods came with the template that made it, unless the content is newer.
+    # Sources tell whole seconds.
+    return (
+        not reference.added
+        and bool(changed.at and changed.at >= record.at.replace(microsecond=0))
+        and is_newer_than_pods(seen, changed)
+    )
+
+
+def oldest_pods(seen: Snapshot) -> Moment:
+    """When the template took effect that the oldest of its pods may have."""
+    back = seen.workload.back
+    return back.since if back else seen.workload.template
+
+
+def is_newer_than_pods(seen: Snapshot, changed: Moment) -> bool:
+    """Whether a content came after the pods' template, as well as that is known; in doubt, yes."""
+    if not seen.workload.replaces_pods:
+        return True
+    template = oldest_pods(seen)
+    if seen.history is not None and seen.history.newest is not None:
+        template = msgspec.structs.replace(template, at=seen.history.newest)
+    return template.is_later_than(changed) is not True
