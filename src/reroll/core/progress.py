@@ -15,12 +15,21 @@ class _Progress(msgspec.Struct, gc=False, rename="camel"):
     updated_number_scheduled: int = 0
 
 
+def is_observed(status: msgspec.Raw, generation: int) -> bool:
+    """Whether its controller has seen what the workload says now; in doubt, no."""
+    return 0 < generation <= int(_progress(status).observed_generation)
+
+
 def is_complete(status: msgspec.Raw, generation: int) -> bool:
     """Whether all pods are of the template that the workload has now; in doubt, no."""
-    try:
-        progress = msgspec.json.decode(status or b"{}", type=_Progress)
-    except (msgspec.DecodeError, RecursionError):
-        return False
+    progress = _progress(status)
     pods = progress.replicas, progress.current_number_scheduled
     of_now = progress.updated_replicas, progress.updated_number_scheduled
     return 0 < generation <= int(progress.observed_generation) and pods == of_now
+
+
+def _progress(status: msgspec.Raw) -> _Progress:
+    try:
+        return msgspec.json.decode(status or b"{}", type=_Progress)
+    except (msgspec.DecodeError, RecursionError):
+        return _Progress()

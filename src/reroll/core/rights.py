@@ -7,7 +7,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from reroll.core.kinds import SOURCE_KINDS, Kind, Revisions, Strategy, Watched
+from reroll.core.kinds import SOURCE_KINDS, Kind, Revisions, SourceKind, Strategy, Watched
 
 GROUP = "rbac.authorization.k8s.io"
 Rule = dict[str, Any]
@@ -44,6 +44,21 @@ def own(digest_key: str, lease: str) -> list[Rule]:
         _rule("coordination.k8s.io", "leases", "create"),
         {**_rule("coordination.k8s.io", "leases", "get", "patch"), "resourceNames": [lease]},
     ]
+
+
+def attaching(
+    workloads: Iterable[tuple[Kind, str]], configs: Iterable[tuple[SourceKind, str]]
+) -> list[Rule]:
+    """Rules for a Role that may let the revisions of these workloads own these configs."""
+    rules, revisions = [], set[str]()
+    for kind, name in sorted(workloads, key=lambda one: (one[0].name, one[1])):
+        rules.append({**_rule(kind.group, kind.plural, "get"), "resourceNames": [name]})
+        revisions.add(kind.revisions.value)
+    for plural in sorted(revisions - {Revisions.NONE.value}):
+        rules.append(_rule("apps", plural, "list"))
+    for row, name in sorted(configs, key=lambda one: (one[0].name, one[1])):
+        rules.append({**_rule(row.group, row.plural, "get", "patch"), "resourceNames": [name]})
+    return rules
 
 
 def grant(

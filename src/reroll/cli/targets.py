@@ -1,0 +1,40 @@
+"""How people name objects on a command line: `deployment/web`, `sts/db`, `configmap/app`."""
+
+from datetime import timedelta
+
+from reroll.cli.errors import CommandError, Exit
+from reroll.core.durations import parse_duration
+from reroll.core.kinds import KINDS, SOURCE_KINDS, Kind, SourceKind, source_kind
+
+CONFIGS = tuple(row for row in SOURCE_KINDS if not row.group)
+"""ConfigMap and Secret."""
+_SHORT = {"deploy": "deployment", "sts": "statefulset", "ds": "daemonset", "cj": "cronjob"}
+
+
+def workload_target(text: str) -> tuple[Kind, str]:
+    """The kind and name in `KIND/NAME`, with the words that `kubectl` takes."""
+    word, _, name = text.partition("/")
+    wanted = _SHORT.get(word.lower(), word.lower())
+    for row in KINDS:
+        if wanted in {row.name.lower(), row.plural} and name:
+            return row, name
+    known = ", ".join(row.name.lower() for row in KINDS)
+    raise CommandError(
+        f"{text!r} names no workload; write KIND/NAME with one of {known}", Exit.USAGE
+    )
+
+
+def config_target(text: str) -> tuple[SourceKind, str]:
+    word, _, name = text.partition("/")
+    row = source_kind(word)
+    if row is None or row not in CONFIGS or not name:
+        known = " or ".join(f"{row.aliases[0]}/NAME" for row in CONFIGS)
+        raise CommandError(f"{text!r} names no config; write {known}", Exit.USAGE)
+    return row, name
+
+
+def duration(flag: str, text: str) -> timedelta:
+    found = parse_duration(text)
+    if found is None:
+        raise CommandError(f'{flag}: {text!r} is not a duration; use e.g. "5m"', Exit.USAGE)
+    return found

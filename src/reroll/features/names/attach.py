@@ -1,0 +1,115 @@
+"""Which revision of a workload has to own which content-named config.
+
+Pure. A config belongs to every revision that names it, so that Kubernetes collects it when the last
+of them is gone. A kind that keeps no revisions owns its configs itself.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import msgspec
+
+from reroll.core.kinds import Kind, Revisions
+from reroll.core.patches import Operation, pointer
+from reroll.core.pods import given
+from reroll.core.progress import is_observed
+from reroll.core.workloads import Manifest, Metadata, pick
+from reroll.features.names.mentions import mentioned
+
+REVISION_KINDS = {
+    Revisions.REPLICA_SETS: "ReplicaSet",
+    Revisions.CONTROLLER_REVISIONS: "ControllerRevision",
+}
+_NUMBERS = ("deployment.kubernetes.io/revision", "rollout.argoproj.io/revision")
+
+
+class Revision(msgspec.Struct, gc=False):
+    """A ReplicaSet, or a ControllerRevision, which has its number and its template elsewhere."""
+
+    metadata: Metadata
+    revision: int = 0
+    spec: msgspec.Raw = msgspec.Raw()
+    data: msgspec.Raw = msgspec.Raw()
+
+    @property
+    def number(self) -> int:
+        """One that was gone back to has a new number and is an old object."""
+        annotations = self.metadata.annotations or {}
+        texts = (annotations.get(name, "") for name in _NUMBERS)
+        return max([self.revision, *(int(text) for text in texts if text.isdecimal())])
+
+    def mentions(self, names: frozenset[str]) -> frozenset[str]:
+        return mentioned(bytes(self.spec) + b" " + bytes(self.data), names)
+
+
+class Owner(NamedTuple):
+    """What is to own a config."""
+
+    api_version: str
+    kind: str
+    name: str
+    uid: str
+
+    @property
+    def reference(self) -> dict[str, str]:
+        """Neither its controller, nor in the way of its own deletion."""
+        names = ("apiVersion", "kind", "name", "uid")
+        return dict(zip(names, self, strict=True))
+
+
+def of_workload(uid: str, revisions: Iterable[Revision]) -> list[Revision]:
+    """The revisions of one workload that are to stay, the newest last."""
+    own = [
+        one
+        for one in revisions
+        if any(owner.uid == uid for owner in given(one.metadata.owner_references))
+        and one.metadata.deletion_timestamp is None
+    ]
+    return sorted(own, key=lambda one: one.number)
+
+
+def is_ready(kind: Kind, manifest: Manifest, revisions: list[Revision]) -> bool:
+    """Whether the revision of the template that the workload has now is there."""
+    if kind.revisions is Revisions.NONE:
+        return True
+    return bool(revisions) and is_observed(manifest.status, manifest.metadata.generation)
+
+
+def lacks_revision(
+    kind: Kind, manifest: Manifest, revisions: list[Revision], names: frozenset[str]
+) -> bool:
+    """Whether its template names configs that its newest revision does not: it is paused."""
+    template = pick(manifest, kind.template)
+    if kind.revisions is Revisions.NONE or not template:
+        return False
+    newest = revisions[-1].mentions(names) if revisions else frozenset()
+    return not mentioned(bytes(template), names) <= newest
+
+
+def owners(
+    kind: Kind, manifest: Manifest, revisions: Iterable[Revision], names: frozenset[str]
+) -> list[tuple[Owner, str]]:
+    """Who of a workload has to own which of the configs `names`."""
+    if kind.revisions is Revisions.NONE:
+        metadata = manifest.metadata
+        itself = Owner(f"{kind.group}/{kind.version}", kind.name, metadata.name, metadata.uid)
+        return [(itself, name) for name in sorted(mentioned(bytes(manifest.spec), names))]
+    word = REVISION_KINDS[kind.revisions]
+    return [
+        (Owner("apps/v1", word, one.metadata.name, one.metadata.uid), name)
+        for one in revisions
+        for name in sorted(one.mentions(names))
+    ]
+
+
+def patch(
+    uid: str, present: Sequence[Mapping[str, Any]] | None, missing: Iterable[Owner]
+) -> list[Operation]:
+    """Add owners, if the config and its owners are still those that were seen."""
+    here = pointer("metadata", "ownerReferences")
+    added = [owner.reference for owner in missing]
+    return [
+        {"op": "test", "path": pointer("metadata", "uid"), "value": uid},
+        {"op": "test", "path": here, "value": present},
+        {"op": "add", "path": here, "value": [*(present or ()), *added]},
+    ]
