@@ -9,6 +9,7 @@ import msgspec
 
 from reroll.core import digest, workloads
 from reroll.core.compare import Absence, Snapshot
+from reroll.core.dialects.table import ALL
 from reroll.core.kinds import KINDS, Kind
 from reroll.core.objects import Content, Key, Moment, Reference
 from reroll.core.pods import PodSpec
@@ -106,7 +107,7 @@ def decoded(document: Document) -> Manifest:
 
 
 def workload(kind: Kind, document: Document, before: Workload | None = None) -> Workload:
-    return workloads.workload(kind, decoded(document), before)
+    return workloads.workload(kind, decoded(document), before, words=ALL.words)
 
 
 EAGER = Policy(enabled=True, debounce=timedelta())

@@ -15,6 +15,7 @@ from tests.core import build
 from tests.core.build import DEPLOYMENT, EAGER, NOW, Document
 
 from reroll.core.compare import Absence, History, Snapshot
+from reroll.core.dialects.table import ALL
 from reroll.core.objects import Content, Key, Moment, Reference
 from reroll.core.patches import patch
 from reroll.core.plan import Plan, plan
@@ -190,7 +191,7 @@ class Cluster:
     def _watch_workload(self, *, watched: bool = True) -> None:
         if self.watching:
             decoded = build.decoded(self.document | {"status": self._status()})
-            self.seen = workload(DEPLOYMENT, decoded, self.seen, watched=watched)
+            self.seen = workload(DEPLOYMENT, decoded, self.seen, words=ALL.words, watched=watched)
 
     def _watch_source(self, source: Key, *, watched: bool = True) -> None:
         there = self.sources.get(source)

@@ -19,6 +19,7 @@ from tests.core.build import (
 )
 
 from reroll.core.kinds import KINDS, Kind, Strategy
+from reroll.core.marks import Mark
 from reroll.core.patches import RESTARTED_AT, patch, pointer, writes_template
 from reroll.core.plan import Plan
 from reroll.core.policy import STAMP, STAMP_ENV, STATE
@@ -37,7 +38,13 @@ TEMPLATE_WRITERS = [
 
 
 def roll(strategy: Strategy | None, record: Record = RECORD) -> Plan:
-    return Plan(Reason.CONFIG_CHANGED, "changed", record=record, roll=strategy, stamp="s1")
+    marks = {
+        Strategy.STAMP: (Mark(STAMP, "s1"),), Strategy.ENV: (Mark(STAMP_ENV, "s1", container=0),),
+    }  # fmt: skip
+    return Plan(
+        Reason.CONFIG_CHANGED, "changed", record=record, roll=strategy, stamp="s1",
+        marks=marks.get(strategy, ()),
+    )  # fmt: skip
 
 
 def applied(kind: Kind, before: Document, plan: Plan) -> Document:

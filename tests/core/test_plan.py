@@ -12,7 +12,7 @@ from reroll.core.digest import ABSENT, AWAITED, reference_digest
 from reroll.core.kinds import KINDS, Kind, Strategy
 from reroll.core.objects import Content, Moment, Problem, Reference
 from reroll.core.plan import GATES, Plan, plan
-from reroll.core.policy import Policy
+from reroll.core.policy import STAMP, STAMP_ENV, Policy
 from reroll.core.reasons import Reason
 from reroll.core.records import Record, Todo, Unreadable
 
@@ -239,8 +239,8 @@ def test_a_stamp_that_the_template_has_already_is_made_another() -> None:
     """The pods have another content, so the same value would replace none of them."""
     value = plan(snapshot({APP: HELD}, OLD), NOW).stamp
 
-    for field in ("stamp", "env_stamp"):
-        found = plan(snapshot({APP: HELD}, OLD, changes={field: value}), NOW)
+    for name in (STAMP, STAMP_ENV):
+        found = plan(snapshot({APP: HELD}, OLD, changes={"marks": {name: value}}), NOW)
         assert found.record is not None
         assert found.stamp == f"{value}-{found.record.n}"
 

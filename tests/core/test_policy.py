@@ -9,23 +9,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.core.build import HOME, configmap, reference, secret
 
+from reroll.core.dialects.reroll import (
+    ANNOTATIONS,
+    SOURCE_LISTS,
+    allowed_namespaces,
+    ignores,
+    policy,
+)
 from reroll.core.kinds import KINDS, Kind, Strategy
 from reroll.core.objects import Key, Reference
 from reroll.core.patterns import Pattern
-from reroll.core.policy import (
-    ANNOTATIONS,
-    DOMAIN,
-    SOURCE_LISTS,
-    Policy,
-    Reload,
-    allowed_namespaces,
-    for_kind,
-    ignores,
-    of_our_domain,
-    policy,
-    usual,
-    without_ignored,
-)
+from reroll.core.policy import DOMAIN, Policy, Reload, for_kind, usual, without_ignored
+from reroll.core.vocabulary import Vocabulary
 
 WEB = Key("Deployment", HOME, "web")
 DEFAULT = Policy()
@@ -261,4 +256,4 @@ def test_a_source_that_asks_in_other_words_is_told_so() -> None:
 def test_only_our_own_annotations_are_kept() -> None:
     mixed = {"reroll.dev/enabled": "true", "reroll.devx/enabled": "x", "a": "b"}
 
-    assert of_our_domain(mixed) == {"reroll.dev/enabled": "true"}
+    assert Vocabulary().kept(mixed) == {"reroll.dev/enabled": "true"}

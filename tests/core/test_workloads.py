@@ -10,7 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.core.build import DEPLOYMENT, KIND, NOW, at_path, decoded, document, template, workload
 
+from reroll.core.dialects.table import ALL
 from reroll.core.kinds import KINDS, Kind
+from reroll.core.marks import Carrier
 from reroll.core.objects import Key
 from reroll.core.policy import STAMP, STAMP_ENV, STATE
 from reroll.core.records import Record, write
@@ -35,8 +37,8 @@ def test_the_template_is_found_at_the_path_of_its_kind(kind: Kind) -> None:
     assert found.key == Key(kind.name, "shop", "web")
     assert (found.uid, found.version, found.generation) == ("uid-1", 100, 1)
     assert [(use.kind, use.name) for use in found.uses] == [("ConfigMap", "app")]
-    assert (found.stamp, found.env_stamp, found.container) == ("s1", "s2", "web")
-    assert found.env == ("A", STAMP_ENV)
+    assert found.marks == {STAMP: "s1", STAMP_ENV: "s2"}
+    assert found.containers == (Carrier("web", ("A", STAMP_ENV)),)
     assert found.has_template_metadata
     assert found.has_template_annotations
     assert found.annotations == {STATE: RECORD, "reroll.dev/enabled": "true"}
@@ -55,7 +57,7 @@ def test_what_is_not_there_is_told_apart_from_what_is_empty(kind: Kind) -> None:
     assert not found.has_annotations
     assert not found.has_template_metadata
     assert not found.has_template_annotations
-    assert found.env is None
+    assert found.containers == (Carrier("web", None),)
     assert (found.record, found.record_text) == (None, None)
 
 
@@ -254,7 +256,7 @@ def test_any_spec_and_status_can_be_looked_at(kind: Kind, spec: Any, status: Any
 
 
 def test_a_document_without_a_spec_is_a_workload_without_uses() -> None:
-    found = read_workload(DEPLOYMENT, Manifest(Metadata("web")), None)
+    found = read_workload(DEPLOYMENT, Manifest(Metadata("web")), None, words=ALL.words)
 
     assert (found.uses, found.template_hash) == ((), b"")
 
@@ -263,8 +265,12 @@ def test_nesting_without_end_is_no_exception() -> None:
     deep = msgspec.Raw(b'{"template":' + b"[" * 50_000 + b"]" * 50_000 + b"}")
     template_only = msgspec.Raw(b'{"template":' + json.dumps([[]]).encode() + b"}")
 
-    assert read_workload(DEPLOYMENT, Manifest(Metadata("web"), deep), None).uses == ()
-    assert read_workload(DEPLOYMENT, Manifest(Metadata("web"), template_only), None).problems
+    assert (
+        read_workload(DEPLOYMENT, Manifest(Metadata("web"), deep), None, words=ALL.words).uses == ()
+    )
+    assert read_workload(
+        DEPLOYMENT, Manifest(Metadata("web"), template_only), None, words=ALL.words
+    ).problems
 
 
 def test_a_part_is_picked_without_what_lies_beside_it() -> None:

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from tests.core.build import DEPLOYMENT, KIND, NOW, Document, decoded, document, template, workload
 
+from reroll.core.dialects.table import ALL
 from reroll.core.kinds import KINDS, Kind
 from reroll.core.objects import Moment
 from reroll.core.policy import STATE
@@ -67,7 +68,9 @@ def test_a_change_that_was_only_found_lies_somewhere_since_the_last_look(kind: K
     first = document(kind)
     after = set_at(next_version(first, 130), kind.template, template(image="web:2"))
 
-    found = read_workload(kind, decoded(after), workload(kind, first), watched=False)
+    found = read_workload(
+        kind, decoded(after), workload(kind, first), words=ALL.words, watched=False
+    )
 
     assert found.template == Moment(after=100, by=130)
 

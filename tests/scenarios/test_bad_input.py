@@ -8,8 +8,8 @@ import pytest
 from tests.scenarios.stage import ENABLED, RECORD, Controller, Stage, Web, a, eventually
 from tests.support import build
 
+from reroll.core.dialects.reroll import ANNOTATIONS, SOURCE_LISTS
 from reroll.core.kinds import KINDS, Kind, Strategy
-from reroll.core.policy import ANNOTATIONS, SOURCE_LISTS
 from reroll.devcluster.api import path_to
 
 Start = Callable[..., Controller]

@@ -10,8 +10,9 @@ from pathlib import Path
 from prometheus_client.metrics import MetricWrapperBase
 
 from reroll.controller.metrics import Metrics
+from reroll.core.dialects.reroll import ANNOTATIONS
 from reroll.core.kinds import KINDS, SOURCE_KINDS
-from reroll.core.policy import ALLOW_FROM, ANNOTATIONS, DOMAIN, STAMP, STATE
+from reroll.core.policy import ALLOW_FROM, DOMAIN, STAMP, STATE
 from reroll.core.reasons import Reason
 from reroll.settings import SETTINGS
 

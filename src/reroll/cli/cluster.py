@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable, Iterable
 from typing import NamedTuple, TypeVar
 
 from reroll.cli.errors import CommandError, Exit
+from reroll.core.dialects.table import ALL
 from reroll.core.kinds import KINDS, Kind, SourceKind
 from reroll.core.workloads import Manifest, Workload, workload
 from reroll.kube import wire
@@ -117,7 +118,7 @@ class View:
         rows = tuple(kinds)
         listed = await asyncio.gather(*(self.every(resource(kind), Manifest) for kind in rows))
         return [
-            Found(kind, manifest, workload(kind, manifest, None))
+            Found(kind, manifest, workload(kind, manifest, None, words=ALL.words))
             for kind, manifests in zip(rows, listed, strict=True)
             for manifest in sorted(
                 manifests, key=lambda one: (one.metadata.namespace, one.metadata.name)

@@ -69,6 +69,8 @@ class Change(msgspec.Struct, frozen=True, gc=False):
     changed: Moment
     keys: frozenset[str] = frozenset()
     """The keys that changed last, where that was watched: names, never values."""
+    by: frozenset[str] = frozenset()
+    """The dialects that count it; empty: all."""
 
 
 class Comparison(msgspec.Struct, frozen=True, gc=False):
@@ -107,7 +109,8 @@ def compare(seen: Snapshot) -> Comparison:
         if content is Absence.UNREAD or (there and digest is None):
             unread.append(reference)
             continue
-        if there and there.ignored:
+        terms = reference.counted(there)
+        if not terms:
             continue
         if content is not Absence.FORBIDDEN and reference.missing_from(there):
             missing.append(reference)
@@ -127,7 +130,8 @@ def compare(seen: Snapshot) -> Comparison:
         if changed is None:
             lost = True
         elif changed:
-            changes.append(Change(reference, entry, there.changed, _keys(reference, there)))
+            by = frozenset(term.dialect for term in terms if term.dialect)
+            changes.append(Change(reference, entry, there.changed, _keys(reference, there), by))
     return Comparison(wanted, tuple(changes), tuple(missing), tuple(unread), gone, lost)
 
 

@@ -23,6 +23,26 @@ class Key(NamedTuple):
         return f"{self.kind} {self.namespace}/{self.name}"
 
 
+class Term(msgspec.Struct, frozen=True, gc=False):
+    """On what terms a dialect counts a reference."""
+
+    dialect: str = ""
+    unless: frozenset[str] = frozenset()
+    """Marks on the source with any of which it does not count, see `Content.marks`."""
+    needs: str = ""
+    """A mark on the source without which it does not count."""
+    on_create: bool = True
+    """An optional source that appears is news."""
+    on_delete: bool = False
+    """A source that goes away is news."""
+
+    def hold(self, marks: frozenset[str]) -> bool:
+        return self.unless.isdisjoint(marks) and (not self.needs or self.needs in marks)
+
+
+ALWAYS = (Term(),)
+
+
 class Reference(msgspec.Struct, frozen=True, gc=False):
     """Everything that one workload uses of one source, taken together."""
 
@@ -40,10 +60,20 @@ class Reference(msgspec.Struct, frozen=True, gc=False):
     """Named by an annotation, not by the pod template."""
     pattern: str = ""
     """The pattern that found it, if it is one of several that a glob in an annotation means."""
+    terms: tuple[Term, ...] = ALWAYS
+    """Of each dialect that counts it."""
 
     @property
     def only_presence_matters(self) -> bool:
         return self.keys is not None and not self.keys - self.without
+
+    def counted(self, content: "Content | None") -> tuple[Term, ...]:
+        """The terms that hold for a content. Of one that is gone nothing is known: all do."""
+        if content is None:
+            return self.terms
+        if content.ignored:
+            return ()
+        return tuple(term for term in self.terms if term.hold(content.marks))
 
     def missing_from(self, content: "Content | None") -> bool:
         """Whether pods cannot start because of it."""
@@ -112,6 +142,10 @@ class Content(msgspec.Struct, frozen=True, gc=False):
     ignored: bool = False
     problem: str = ""
     """What is wrong with how it says whether to ignore it."""
+    marks: frozenset[str] = frozenset()
+    """What dialects have it say about itself, see `Term`."""
+    hashes: dict[str, str] = {}
+    """The hashes that other tools make of it, by dialect; only where a workload needs one."""
     allow_from: frozenset[str] = frozenset()
     created: bool = False
     """It is what the source came into being with, as far as is known."""

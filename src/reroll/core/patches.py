@@ -9,8 +9,9 @@ from datetime import UTC, timedelta
 from typing import Any
 
 from reroll.core.kinds import Kind, Path, Strategy
+from reroll.core.marks import Carrier, Mark
 from reroll.core.plan import Plan
-from reroll.core.policy import STAMP, STAMP_ENV, STATE
+from reroll.core.policy import STATE
 from reroll.core.records import write
 from reroll.core.workloads import Workload
 
@@ -29,8 +30,10 @@ def patch(workload: Workload, kind: Kind, plan: Plan) -> list[Operation]:
     if plan.record is None:
         return []
     operations = _record(workload, write(plan.record))
-    if plan.roll is not None:
-        operations += _ROLL.get(plan.roll, _nothing)(workload, kind, plan)
+    if plan.roll is Strategy.RESTART:
+        operations += _restart(workload, kind, plan)
+    elif plan.roll in _MARKED:
+        operations += _marks(workload, kind, plan.marks)
     return operations
 
 
@@ -50,10 +53,6 @@ def _record(workload: Workload, text: str) -> list[Operation]:
     ]
 
 
-def _stamp(workload: Workload, kind: Kind, plan: Plan) -> list[Operation]:
-    return _template_annotation(workload, kind, STAMP, plan.stamp)
-
-
 def _restart(workload: Workload, kind: Kind, plan: Plan) -> list[Operation]:
     if plan.record is None:
         return []
@@ -65,42 +64,59 @@ def _restart(workload: Workload, kind: Kind, plan: Plan) -> list[Operation]:
         return [_add(kind.restart_at, at.strftime("%Y-%m-%dT%H:%M:%SZ"))]
     # Microseconds, because a second roll in the same second has to be another value.
     value = at.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
-    return _template_annotation(workload, kind, RESTARTED_AT, value)
+    return _annotated(workload, kind, [Mark(RESTARTED_AT, value)])
 
 
-def _env(workload: Workload, kind: Kind, plan: Plan) -> list[Operation]:
-    """An environment variable of the first container."""
-    container: Steps = (*kind.template, "spec", "containers", 0)
-    env: Steps = (*container, "env")
-    operations = [_test((*container, "name"), workload.container)]
-    variable = {"name": STAMP_ENV, "value": plan.stamp}
-    if workload.env is not None and STAMP_ENV in workload.env:
-        index = workload.env.index(STAMP_ENV)
-        return [
-            *operations,
-            _test((*env, index, "name"), STAMP_ENV),
-            {"op": "replace", "path": pointer(*env, index), "value": variable},
-        ]
-    if workload.env is None:
-        return [*operations, _test(env, None), _add(env, [variable])]
-    return [*operations, _add((*env, "-"), variable)]
+_MARKED = frozenset((Strategy.STAMP, Strategy.ENV))
 
 
-def _nothing(_workload: Workload, _kind: Kind, _plan: Plan) -> list[Operation]:
-    return []
+def _marks(workload: Workload, kind: Kind, marks: tuple[Mark, ...]) -> list[Operation]:
+    notes = [mark for mark in marks if mark.container is None]
+    operations = _annotated(workload, kind, notes)
+    for place in sorted({mark.container for mark in marks if mark.container is not None}):
+        variables = [mark for mark in marks if mark.container == place]
+        operations += _environment(workload.containers[place], kind, place, variables)
+    return operations
 
 
-_ROLL = {Strategy.STAMP: _stamp, Strategy.ENV: _env, Strategy.RESTART: _restart}
-
-
-def _template_annotation(workload: Workload, kind: Kind, name: str, value: str) -> list[Operation]:
+def _annotated(workload: Workload, kind: Kind, marks: list[Mark]) -> list[Operation]:
+    """Annotations of the template."""
     metadata: Path = (*kind.template, "metadata")
     annotations = (*metadata, "annotations")
+    if not marks:
+        return []
     return [
         *_parent(metadata, exists=workload.has_template_metadata),
         *_parent(annotations, exists=workload.has_template_annotations),
-        _add((*annotations, name), value),
+        *(_add((*annotations, mark.name), mark.value) for mark in marks),
     ]
+
+
+def _environment(carrier: Carrier, kind: Kind, place: int, marks: list[Mark]) -> list[Operation]:
+    """Variables of one container. Names are tested, so no other variable is ever written over."""
+    container: Steps = (*kind.template, "spec", "containers", place)
+    env: Steps = (*container, "env")
+    known = carrier.env or ()
+    operations = [_test((*container, "name"), carrier.name)]
+    new = [mark for mark in marks if mark.name not in known and mark.value is not None]
+    if carrier.env is None and new:
+        operations += [_test(env, None), _add(env, [])]
+    # From the end, so that taking one away moves none of the others.
+    for mark in sorted(marks, key=lambda m: known.index(m.name) if m.name in known else -1)[::-1]:
+        if mark.name in known:
+            operations += _variable((*env, known.index(mark.name)), mark)
+    return operations + [_add((*env, "-"), _named(mark)) for mark in new]
+
+
+def _variable(path: Steps, mark: Mark) -> list[Operation]:
+    guard = _test((*path, "name"), mark.name)
+    if mark.value is None:
+        return [guard, {"op": "remove", "path": pointer(*path)}]
+    return [guard, {"op": "replace", "path": pointer(*path), "value": _named(mark)}]
+
+
+def _named(mark: Mark) -> dict[str, str | None]:
+    return {"name": mark.name, "value": mark.value}
 
 
 def _parent(path: Path, *, exists: bool) -> list[Operation]:

@@ -17,8 +17,11 @@ from reroll.core.compare import (
     is_newer_than_pods,
     oldest_pods,
 )
+from reroll.core.dialects.rows import Roll
+from reroll.core.dialects.table import ALL, Dialects
 from reroll.core.digest import stamp
 from reroll.core.kinds import Strategy
+from reroll.core.marks import Mark
 from reroll.core.objects import Moment, Problem
 from reroll.core.policy import STATE
 from reroll.core.reasons import Reason
@@ -34,6 +37,8 @@ class Plan(msgspec.Struct, frozen=True, gc=False):
     """The record to write; with `roll`, in one patch with the stamp."""
     roll: Strategy | None = None
     stamp: str = ""
+    marks: tuple[Mark, ...] = ()
+    """What the roll writes into the template, or into what is made of it."""
     changes: tuple[Change, ...] = ()
     resume: Todo | None = None
     """Work of an earlier roll to go on with."""
@@ -46,13 +51,13 @@ class Plan(msgspec.Struct, frozen=True, gc=False):
 Gate = Callable[[Snapshot, Comparison, datetime], Plan | None]
 
 
-def plan(seen: Snapshot, now: datetime) -> Plan:
+def plan(seen: Snapshot, now: datetime, dialects: Dialects = ALL) -> Plan:
     """What should happen to one workload now."""
     comparison = compare(seen)
     found = next((p for gate in GATES if (p := gate(seen, comparison, now))), None)
     problems = seen.policy.problems + seen.workload.problems + seen.problems + _spoilt(seen)
     if found is None:
-        found = _roll(seen, comparison, now)
+        found = _roll(seen, comparison, now, dialects)
     return msgspec.structs.replace(found, problems=problems) if problems else found
 
 
@@ -192,7 +197,7 @@ GATES: tuple[Gate, ...] = (
 )
 
 
-def _roll(seen: Snapshot, found: Comparison, now: datetime) -> Plan:
+def _roll(seen: Snapshot, found: Comparison, now: datetime, dialects: Dialects) -> Plan:
     found = msgspec.structs.replace(found, wanted=found.started_with)
     strategy = seen.policy.strategy_for(seen.kind)
     names = [change.entry for change in found.changes]
@@ -209,11 +214,13 @@ def _roll(seen: Snapshot, found: Comparison, now: datetime) -> Plan:
         todo=Todo(strategy.value, now) if lasting else None,
     )
     value = stamp(found.wanted)
-    if value in {seen.workload.stamp, seen.workload.env_stamp}:
+    if value in seen.workload.marks.values():
         # The content came back to that of the template's stamp, but the pods have another one.
         value = f"{value}-{record.n}"
     message = f"{', '.join(names)} changed" + (f" ({', '.join(keys)})" if keys else "")
-    return Plan(Reason.CONFIG_CHANGED, message, record, strategy, value, found.changes)
+    roll = Roll(seen, strategy, found.changes, value, found.wanted, record)
+    marks = dialects.marks(roll)
+    return Plan(Reason.CONFIG_CHANGED, message, record, strategy, value, marks, found.changes)
 
 
 def _record(

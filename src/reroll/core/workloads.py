@@ -10,12 +10,14 @@ from typing import TypeVar
 import msgspec
 
 from reroll.core.kinds import KINDS, Kind, Path
+from reroll.core.marks import Carrier
 from reroll.core.objects import Earlier, Key, Moment, Problem
 from reroll.core.pods import Container, PodTemplate, fingerprint, given
-from reroll.core.policy import STAMP, STAMP_ENV, STATE, of_our_domain
+from reroll.core.policy import STATE
 from reroll.core.progress import is_complete
 from reroll.core.records import Record, Unreadable, read
 from reroll.core.references import Use, uses
+from reroll.core.vocabulary import Vocabulary
 
 
 class Owner(msgspec.Struct, gc=False):
@@ -65,12 +67,11 @@ class Workload(msgspec.Struct, frozen=True, gc=False):
     has_annotations: bool = True
     has_template_metadata: bool = True
     has_template_annotations: bool = False
-    stamp: str = ""
-    container: str = ""
-    """The first container, which carries the stamp of the `env` strategy."""
-    env: tuple[str, ...] | None = None
-    """The names of its environment variables, in order; `None` if there is no list."""
-    env_stamp: str = ""
+    template_annotations: dict[str, str] = {}
+    """What its template says that a dialect reads there."""
+    containers: tuple[Carrier, ...] = ()
+    marks: dict[str, str] = {}
+    """The marks that its template has, annotations and variables alike."""
     still: bool = False
     replaces_pods: bool = True
     selector: tuple[tuple[str, str], ...] = ()
@@ -119,14 +120,20 @@ def belongs_to_workload(metadata: Metadata) -> bool:
 
 
 def workload(
-    kind: Kind, manifest: Manifest, before: Workload | None, *, watched: bool = True
+    kind: Kind,
+    manifest: Manifest,
+    before: Workload | None,
+    *,
+    words: Vocabulary,
+    watched: bool = True,
 ) -> Workload:
     """The workload in `manifest`; `before` is how it was last seen, for what only history tells.
 
-    `watched`: it is the very next version after `before`, not one out of a list or a fetch.
+    `words` are what can matter in it. `watched`: it is the very next version after `before`, not
+    one out of a list or a fetch.
     """
     metadata = manifest.metadata
-    annotations = of_our_domain(metadata.annotations or {})
+    annotations = words.kept(metadata.annotations or {})
     record_text = annotations.get(STATE)
     record = read(record_text)
     if before is not None and before.uid != metadata.uid:
@@ -150,7 +157,7 @@ def workload(
             earlier=_earlier(before, manifest),
             back=before.back if record_text == before.record_text else None,
         )
-    spec = _spec(kind, manifest)
+    spec = _spec(kind, manifest, words)
     if before is not None and spec.still:
         # No template takes effect during a pause: the one before it is still that of the pods.
         spec = msgspec.structs.replace(spec, template_hash=before.template_hash)
@@ -188,10 +195,9 @@ class _Spec(msgspec.Struct, frozen=True, gc=False):
     template_hash: bytes
     has_template_metadata: bool
     has_template_annotations: bool
-    stamp: str
-    container: str
-    env: tuple[str, ...] | None
-    env_stamp: str
+    template_annotations: dict[str, str]
+    containers: tuple[Carrier, ...]
+    marks: dict[str, str]
     still: bool
     replaces_pods: bool
     selector: tuple[tuple[str, str], ...]
@@ -199,11 +205,10 @@ class _Spec(msgspec.Struct, frozen=True, gc=False):
     problems: tuple[Problem, ...]
 
 
-def _spec(kind: Kind, manifest: Manifest) -> _Spec:
+def _spec(kind: Kind, manifest: Manifest, words: Vocabulary) -> _Spec:
     raw = pick(manifest, kind.template)
     template, problems = _decode(raw, kind, manifest)
     containers = given(template.spec.containers) if template.spec else []
-    first = containers[0] if containers else Container()
     metadata = template.metadata
     annotations = metadata.annotations if metadata else None
     still = _value(pick(manifest, kind.still), bool) or False
@@ -215,10 +220,9 @@ def _spec(kind: Kind, manifest: Manifest) -> _Spec:
         template_hash=fingerprint(raw) if raw else b"",
         has_template_metadata=metadata is not None,
         has_template_annotations=annotations is not None,
-        stamp=(annotations or {}).get(STAMP, ""),
-        container=first.name,
-        env=None if first.env is None else tuple(var.name for var in first.env),
-        env_stamp=next((v.value for v in given(first.env) if v.name == STAMP_ENV), ""),
+        template_annotations=words.said_by(annotations or {}),
+        containers=tuple(map(_carrier, containers)),
+        marks=_marks(annotations or {}, containers, words),
         still=still,
         replaces_pods=kind.replaces_pods and update != "OnDelete",
         selector=tuple(sorted((selector.match_labels or {}).items())),
@@ -227,6 +231,20 @@ def _spec(kind: Kind, manifest: Manifest) -> _Spec:
         else "",
         problems=problems,
     )
+
+
+def _carrier(container: Container) -> Carrier:
+    env = container.env
+    return Carrier(container.name, None if env is None else tuple(var.name for var in env))
+
+
+def _marks(
+    annotations: dict[str, str], containers: list[Container], words: Vocabulary
+) -> dict[str, str]:
+    found = {key: value for key, value in annotations.items() if key in words.marks}
+    for container in containers:
+        found |= {v.name: v.value for v in given(container.env) if words.is_mark(v.name)}
+    return found
 
 
 def _earlier(before: Workload, manifest: Manifest) -> tuple[Earlier, ...]:

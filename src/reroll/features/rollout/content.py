@@ -10,9 +10,11 @@ from datetime import datetime
 
 import msgspec
 
+from reroll.core.dialects.reroll import allowed_namespaces, ignores
+from reroll.core.dialects.table import ALL, Dialects
 from reroll.core.digest import value_digests
 from reroll.core.objects import Content, Moment
-from reroll.core.policy import IGNORE, allowed_namespaces, ignores
+from reroll.core.policy import IGNORE
 from reroll.core.workloads import Metadata
 
 
@@ -61,7 +63,9 @@ Keyring = Mapping[str, bytes]
 _texts = msgspec.json.Decoder(dict[str, str] | None)
 
 
-def content(source: Source, keyring: Keyring | None, changed: Moment) -> Content:
+def content(
+    source: Source, keyring: Keyring | None, changed: Moment, dialects: Dialects = ALL
+) -> Content:
     """What is kept of a source. `keyring` is for a Secret, whose values are all base64."""
     texts = _texts.decode(source.data) if source.data else None
     binaries = _texts.decode(source.binary_data) if source.binary_data else None
@@ -73,10 +77,10 @@ def content(source: Source, keyring: Keyring | None, changed: Moment) -> Content
         values = _decoded(texts or {})
         digests = {key_id: value_digests(values, key) for key_id, key in keyring.items()}
     created = changed.at is not None and changed.at == source.metadata.creation_timestamp
-    return annotated(Content(digests, changed=changed, created=created), source.metadata)
+    return annotated(Content(digests, changed=changed, created=created), source.metadata, dialects)
 
 
-def annotated(kept: Content, metadata: Metadata) -> Content:
+def annotated(kept: Content, metadata: Metadata, dialects: Dialects = ALL) -> Content:
     """With what the annotations of a source say."""
     annotations = metadata.annotations
     if not annotations:
@@ -87,7 +91,11 @@ def annotated(kept: Content, metadata: Metadata) -> Content:
     except ValueError as error:
         problem = f"{annotations[IGNORE][:80]!r} {error}"
     return msgspec.structs.replace(
-        kept, ignored=ignored, problem=problem, allow_from=allowed_namespaces(annotations)
+        kept,
+        ignored=ignored,
+        problem=problem,
+        marks=dialects.source_marks(annotations),
+        allow_from=allowed_namespaces(annotations),
     )
 
 

@@ -113,21 +113,24 @@ class Roller:
             self._unanswered.pop(key, None)
             return None
         self._tell_unanswered(seen)
-        decided = plan(seen, self._clock.now())
+        decided = self._plan(seen)
         if (decided.record or decided.look_back) and (old := self._may_be_old(seen)):
             await self._reader.confirm(old)
             seen = self._world.snapshot(key, kind) or seen
-            decided = plan(seen, self._clock.now())
+            decided = self._plan(seen)
         if decided.look_back:
             history = await self._reader.history(kind, seen.workload)
             fresh = self._world.snapshot(key, kind)
             if fresh is None:
                 return None
             seen = msgspec.structs.replace(fresh, history=history)
-            decided = plan(seen, self._clock.now())
+            decided = self._plan(seen)
         delay = await self._do(seen, decided)
         self._backoff.succeeded(key)
         return delay
+
+    def _plan(self, seen: Snapshot) -> Plan:
+        return plan(seen, self._clock.now(), self._world.dialects)
 
     def _may_be_old(self, seen: Snapshot) -> list[Key]:
         """Sources that changed as far as we know, but not necessarily as far as the record knows.

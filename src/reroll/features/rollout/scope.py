@@ -5,8 +5,9 @@ from fnmatch import fnmatchcase
 
 import msgspec
 
+from reroll.core.dialects.table import ALL, Dialects
 from reroll.core.patterns import Pattern
-from reroll.core.policy import Policy, of_our_domain
+from reroll.core.policy import Policy
 from reroll.core.selectors import Selector
 from reroll.core.workloads import Metadata
 
@@ -15,6 +16,7 @@ class Scope(msgspec.Struct, frozen=True):
     """Which namespaces count, and what their workloads do unless they say otherwise."""
 
     default: Policy
+    dialects: Dialects = ALL
     namespaces: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
     selector: Selector = Selector()
@@ -50,7 +52,7 @@ class Namespaces:
 
     def seen(self, metadata: Metadata) -> None:
         name = metadata.name
-        annotations = of_our_domain(metadata.annotations or {})
+        annotations = self._scope.dialects.words.kept(metadata.annotations or {})
         included = self._scope.selector.matches(metadata.labels or {})
         known, before = self._known.get(name), self.that_counts(name)
         if known is not None and (known.annotations, known.included) == (annotations, included):

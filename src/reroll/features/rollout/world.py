@@ -13,13 +13,14 @@ import msgspec
 
 from reroll.clock import Clock
 from reroll.core import policy as policies
+from reroll.core.claims import claimed
 from reroll.core.compare import Absence, Keys, Snapshot
+from reroll.core.dialects.rows import Told
 from reroll.core.kinds import SOURCE_KINDS, Kind
 from reroll.core.objects import Content, Key, Problem, Reference
 from reroll.core.patterns import Pattern
 from reroll.core.policy import Policy
 from reroll.core.reasons import Reason
-from reroll.core.references import references
 from reroll.core.workloads import Manifest, Workload, belongs_to_workload, workload
 from reroll.features.rollout.globs import Globs, place_of
 from reroll.features.rollout.scope import NOWHERE, NamespaceInfo, Namespaces, Scope
@@ -45,8 +46,8 @@ class Tracked:
         self.references = refs
         self.recorded = 0
         """The version at which its record was first seen."""
-        self.judged: tuple[Mapping[str, str], Mapping[str, str]] | None = None
-        """The annotations that the policy was made from: its own and its Namespace's."""
+        self.judged: tuple[Mapping[str, str], ...] | None = None
+        """The annotations that the policy was made from."""
         self.waiting_since: datetime | None = None
         self.quiet_since: datetime | None = None
 
@@ -80,6 +81,7 @@ class World:
         """The highest version of any workload that was seen."""
         self._clock = clock
         self._scope = scope
+        self.dialects = scope.dialects
         self._wake, self._read = wake, read
         self._globs = Globs()
         self._lenders: dict[Key, Lender] = {}
@@ -111,7 +113,7 @@ class World:
             return
         annotations = self._annotations(key, metadata.annotations or {})
         counts = info is not None and self._scope.workloads.matches(metadata.labels or {})
-        if info is None or not counts or not self._is_enabled(annotations, info):
+        if info is None or not counts or not self._may_be_in(annotations, info, manifest):
             self._untrack(key)
             return
         if tracked is None and belongs_to_workload(metadata):
@@ -128,12 +130,12 @@ class World:
             self._globs.forget(key)
             self._link(key, tracked, ())
 
-    def _is_enabled(self, annotations: Mapping[str, str], info: NamespaceInfo) -> bool:
+    def _may_be_in(
+        self, annotations: Mapping[str, str], info: NamespaceInfo, manifest: Manifest
+    ) -> bool:
         """The quick answer, before anything is decoded. A bad value is looked at more closely."""
-        text = annotations.get(policies.ENABLED, info.annotations.get(policies.ENABLED))
-        if text is None:
-            return bool(self._scope.default.enabled)
-        return text.strip().lower() != "false"
+        said = self.dialects.may_be_in(annotations, info.annotations, manifest.spec)
+        return bool(self._scope.default.enabled) if said is None else said
 
     def _track(
         self,
@@ -146,16 +148,20 @@ class World:
         watched: bool,
     ) -> None:
         before = tracked.workload if tracked else None
-        seen = workload(kind, manifest, before, watched=watched)
+        seen = workload(kind, manifest, before, words=self.dialects.words, watched=watched)
         info = self.namespaces.that_counts(key.namespace) or NOWHERE
         annotations = self._annotations(key, seen.annotations)
-        judged = {k: v for k, v in annotations.items() if k != policies.STATE}, info.annotations
+        said_below = seen.template_annotations
+        own = {k: v for k, v in annotations.items() if k != policies.STATE}
+        judged = own, said_below, info.annotations
         if tracked is not None and tracked.judged == judged:
             found = tracked.policy
         else:
-            default = policies.usual(self._scope.default, kind)
-            found = policies.policy(annotations, info.annotations, default, key)
-            found = policies.for_kind(found, kind, key)
+            told = Told(key, kind, annotations, said_below, info.annotations, self._scope.default)
+            found = self.dialects.policy(told)
+        if found.enabled is not True and not found.problems:
+            self._untrack(key)
+            return
         if before is not None and tracked and found is tracked.policy and seen.uses == before.uses:
             refs = tracked.references
         else:
@@ -192,7 +198,7 @@ class World:
 
         Then that Deployment is the workload, and the Rollout itself is none.
         """
-        seen = workload(kind, manifest, None)
+        seen = workload(kind, manifest, None, words=self.dialects.words)
         if not seen.borrows:
             self._lend_no_more(key)
             return False
@@ -220,14 +226,7 @@ class World:
 
     def _references(self, seen: Workload, found: Policy) -> tuple[Reference, ...]:
         home = seen.key.namespace
-        refs = {
-            ref.source: ref
-            for ref in references(home, seen.uses, mounts_are_live=found.mounts_are_live)
-        }
-        for pattern in found.sources:
-            for source in self._matching(pattern, home):
-                refs[source] = _joined(refs.get(source), source, pattern)
-        return policies.without_ignored(tuple(refs[key] for key in sorted(refs)), found, home)
+        return claimed(home, seen.uses, found, lambda pattern: self._matching(pattern, home))
 
     def _matching(self, pattern: Pattern, home: str) -> list[Key]:
         if self._scope.is_out_of_reach(pattern):
@@ -237,7 +236,7 @@ class World:
         return [source for source in self.sources if pattern.matches(source, home)]
 
     def _glob(self, key: Key, found: Policy) -> None:
-        globs = (p for p in found.sources if p.is_glob and not self._scope.is_out_of_reach(p))
+        globs = (p for p in found.named if p.is_glob and not self._scope.is_out_of_reach(p))
         for place in self._globs.use(key, globs):
             self.sources.want(Key(*place, ""))
 
@@ -250,7 +249,7 @@ class World:
     def _unknown(self, tracked: Tracked) -> Iterator[Reference]:
         """The globs of which it is not known yet what they mean."""
         home = tracked.workload.key.namespace
-        for pattern in tracked.policy.sources:
+        for pattern in tracked.policy.named:
             place = place_of(pattern, home)
             if pattern.is_glob and place in self._globs.unexpanded:
                 yield Reference(Key(*place, pattern.name), added=True)
@@ -316,7 +315,7 @@ class World:
             sources={ref.source: self.sources.content(ref.source) for ref in refs},
             gone={ref.source: self.sources.gone_at(ref.source) for ref in refs},
             keys=self.keys,
-            patterns=tuple(str(p) for p in tracked.policy.sources if p.is_glob),
+            patterns=tuple(str(p) for p in tracked.policy.named if p.is_glob),
             waiting_since=tracked.waiting_since,
             quiet_since=tracked.quiet_since,
             problems=problems,
@@ -348,7 +347,7 @@ class World:
         """Patterns that mean what is not watched, because of a setting or a missing right."""
         home = tracked.workload.key.namespace
         problems = []
-        for pattern in tracked.policy.sources:
+        for pattern in tracked.policy.named:
             if self._scope.is_out_of_reach(pattern):
                 problems.append(
                     Problem(
@@ -390,14 +389,3 @@ def _forbidden(what: object, kind: str) -> Problem:
         f"{_PLURALS[kind]}",
         reason,
     )
-
-
-def _joined(ref: Reference | None, source: Key, pattern: Pattern) -> Reference:
-    """What the template uses of a source, together with what an annotation adds."""
-    keys = frozenset((pattern.key,)) if pattern.key else None
-    glob = str(pattern) if pattern.is_glob else ""
-    if ref is None:
-        return Reference(source, keys=keys, added=True, pattern=glob)
-    if ref.keys is None or keys is None:
-        return msgspec.structs.replace(ref, keys=None)
-    return msgspec.structs.replace(ref, keys=ref.keys | keys)

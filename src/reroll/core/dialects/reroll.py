@@ -1,0 +1,211 @@
+"""The dialect of this product: annotations of a workload, then of its Namespace, then the settings.
+
+Each annotation is a row of ANNOTATIONS.
+"""
+
+# ruff: noqa: E501  the tables read best one row a line
+
+from collections.abc import Callable, Mapping
+from datetime import timedelta
+from typing import Any
+
+import msgspec
+
+from reroll.core.dialects.rows import Dialect, Opinion, Options, Place, Roll, Told, Word
+from reroll.core.durations import parse_duration
+from reroll.core.kinds import SOURCE_KINDS, Strategy
+from reroll.core.marks import Mark
+from reroll.core.objects import Key, Problem, Term
+from reroll.core.patterns import parse_patterns
+from reroll.core.policy import (
+    ALLOW_FROM,
+    DOMAIN,
+    ENABLED,
+    IGNORE,
+    STAMP,
+    STAMP_ENV,
+    STATE,
+    Claim,
+    Policy,
+)
+
+
+class Annotation(msgspec.Struct, frozen=True):
+    """One key of the reroll dialect."""
+
+    name: str
+    field: str
+    parse: Callable[[str], Any]
+    """The value, or a `ValueError` whose text says what to write instead."""
+    help: str
+    example: str
+
+    @property
+    def key(self) -> str:
+        return DOMAIN + self.name
+
+
+def _boolean(text: str) -> bool:
+    match text.strip().lower():
+        case "true":
+            return True
+        case "false":
+            return False
+    raise ValueError('is neither "true" nor "false"')
+
+
+def _duration(text: str) -> timedelta:
+    duration = parse_duration(text)
+    if duration is None or duration > timedelta(days=1):
+        raise ValueError('is not a duration of at most a day; write e.g. "1s" or "500ms"')
+    return duration
+
+
+def _strategy(text: str) -> Strategy:
+    try:
+        return Strategy(text.strip())
+    except ValueError:
+        raise ValueError(f"is no strategy; use one of {', '.join(Strategy)}") from None
+
+
+def _mounts(text: str) -> bool:
+    match text.strip():
+        case "live":
+            return True
+        case "frozen":
+            return False
+    raise ValueError('is neither "frozen" nor "live"')
+
+
+def _port(text: str) -> int:
+    digits = text.strip()
+    if digits.isdecimal() and len(digits) <= 5 and 0 < int(digits) < 65536:
+        return int(digits)
+    raise ValueError("is not a port number between 1 and 65535")
+
+
+def _path(text: str) -> str:
+    if text.startswith("/") and text.isascii() and text.isprintable() and " " not in text:
+        return text
+    raise ValueError('is not an absolute URL path; write e.g. "/-/reload"')
+
+
+ANNOTATIONS: tuple[Annotation, ...] = (
+    Annotation("enabled", "enabled", _boolean, "opt in, or out", '"true"'),
+    Annotation("mounts", "mounts_are_live", _mounts, "`live`: the application reads mounted files again itself, so plain mounts do not roll it", "live"),
+    Annotation("strategy", "strategy", _strategy, "how it gets its new configuration", "evict"),
+    Annotation("debounce", "debounce", _duration, "quiet time before a roll, so that one `apply` of five objects is one roll", "5s"),
+    Annotation("reload-port", "reload.port", _port, "strategy `reload`: the port that each pod listens on", '"9090"'),
+    Annotation("reload-path", "reload.path", _path, "strategy `reload`: the path of the request", "/-/reload"),
+)  # fmt: skip
+
+# These two are lists: each item is judged on its own.
+SOURCE_LISTS = {"sources": "sources", "ignore": "ignore"}
+
+
+def policy(
+    workload: Mapping[str, str], namespace: Mapping[str, str], default: Policy, where: Key
+) -> Policy:
+    """What the annotations of a workload and its Namespace make of the default policy."""
+    values: dict[str, Any] = {}
+    problems: list[Problem] = []
+    for place, annotations in ((f"Namespace {where.namespace}", namespace), (str(where), workload)):
+        for row in ANNOTATIONS:
+            if (text := annotations.get(row.key)) is None:
+                continue
+            try:
+                values[row.field] = row.parse(text)
+            except ValueError as error:
+                sentence = f"annotation {row.key} on {place}: {text[:80]!r} {error}"
+                problems.append(Problem(sentence))
+        for name, field in SOURCE_LISTS.items():
+            if (text := annotations.get(DOMAIN + name)) is not None:
+                found, bad = parse_patterns(text, f"annotation {DOMAIN}{name} on {place}")
+                values[field] = found
+                problems += bad
+    if not values and not problems:
+        return default
+    reload = {f.partition(".")[2]: values.pop(f) for f in list(values) if f.startswith("reload.")}
+    if reload:
+        values["reload"] = msgspec.structs.replace(default.reload, **reload)
+    return msgspec.structs.replace(default, **values, problems=tuple(problems))
+
+
+def ignores(annotations: Mapping[str, str]) -> bool:
+    """Whether a source wants to roll nobody; a `ValueError` says what is wrong with how it says so."""
+    text = annotations.get(IGNORE)
+    return text is not None and _boolean(text)
+
+
+def allowed_namespaces(annotations: Mapping[str, str]) -> frozenset[str]:
+    """The namespaces that a source lets refer to it, besides its own."""
+    listed = annotations.get(ALLOW_FROM, "").split(",")
+    return frozenset(name.strip() for name in listed if name.strip())
+
+
+# The row of the table
+
+_TERM = Term("reroll")
+_KINDS = frozenset(row.name for row in SOURCE_KINDS)
+
+
+def _quick(workload: Mapping[str, str], namespace: Mapping[str, str]) -> bool | None:
+    """A bad value is looked at more closely."""
+    text = workload.get(ENABLED, namespace.get(ENABLED))
+    return None if text is None else text.strip().lower() != "false"
+
+
+def _read(told: Told, _: Options) -> Opinion:
+    default = msgspec.structs.replace(told.default, enabled=None)
+    found = policy(told.workload, told.namespace, default, told.key)
+    return Opinion(
+        enabled=found.enabled,
+        claims=(Claim(_TERM, _KINDS, found.sources),),
+        strategy=None if found.strategy is default.strategy else found.strategy,
+        base=found,
+        problems=found.problems,
+    )
+
+
+def _marks(roll: Roll, _: Options) -> tuple[Mark, ...]:
+    match roll.strategy:
+        case Strategy.STAMP:
+            return (Mark(STAMP, roll.stamp),)
+        case Strategy.ENV:
+            return (Mark(STAMP_ENV, roll.stamp, container=0),)
+    return ()
+
+
+def _words(_: Options) -> tuple[Word, ...]:
+    both = (Place.WORKLOAD, Place.NAMESPACE)
+    return (
+        *(Word(row.key, both, row.help, row.example) for row in ANNOTATIONS),
+        Word(
+            DOMAIN + "sources",
+            both,
+            "more sources than the pod template names: kind, namespace if it is another one, name or glob, key if only one matters",
+            "configmap/app, secret/db#password",
+        ),
+        Word(IGNORE, both, "sources or keys that must not roll it", "secret/db#comment"),
+        Word(IGNORE, (Place.SOURCE,), "this source rolls nothing", '"true"'),
+        Word(
+            ALLOW_FROM,
+            (Place.SOURCE,),
+            "the namespaces whose workloads may name this source; globs",
+            "team-a, team-b",
+        ),
+        Word(STATE, (Place.RECORD,), "the record, what it last rolled with"),
+        Word(STAMP, (Place.MARK,), "the stamp of the strategy `stamp`"),
+        Word(STAMP_ENV, (Place.MARK,), "the stamp of the strategy `env`"),
+    )
+
+
+REROLL = Dialect(
+    name="reroll",
+    help="the annotations of this product",
+    words=_words,
+    quick=_quick,
+    read=_read,
+    marks=_marks,
+    vetoes=True,
+)

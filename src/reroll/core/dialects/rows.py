@@ -1,0 +1,112 @@
+"""What a row of the table of dialects is made of.
+
+A dialect is whose annotations people write: which words it reads and where, what they come to, and
+which marks it leaves in a pod template. The engine asks each row that is in use, and knows none of
+them by name.
+"""
+
+from collections.abc import Callable, Mapping
+from datetime import timedelta
+from enum import StrEnum
+from typing import NamedTuple
+
+import msgspec
+
+from reroll.core.compare import Change, Snapshot
+from reroll.core.kinds import Kind, Strategy
+from reroll.core.marks import Mark
+from reroll.core.objects import Key, Problem
+from reroll.core.policy import Claim, Policy
+from reroll.core.records import Record
+
+
+class Place(StrEnum):
+    """Where a word is read, or written by a roll."""
+
+    WORKLOAD = "workload"
+    TEMPLATE = "pod template"
+    NAMESPACE = "Namespace"
+    SOURCE = "source"
+    RECORD = "workload, written"
+    MARK = "pod template, written"
+
+
+class Word(NamedTuple):
+    """One annotation, or one variable that is written."""
+
+    key: str
+    places: tuple[Place, ...]
+    help: str
+    example: str = ""
+    prefix: bool = False
+    """It is how the names of several variables begin."""
+
+
+class Options(msgspec.Struct, frozen=True):
+    """What settings say about dialects."""
+
+    names: Mapping[str, str] = {}
+    """Annotations that go by another name here."""
+
+    def name(self, key: str) -> str:
+        return self.names.get(key, key)
+
+
+class Told(NamedTuple):
+    """What people wrote about one workload."""
+
+    key: Key
+    kind: Kind
+    workload: Mapping[str, str]
+    template: Mapping[str, str]
+    namespace: Mapping[str, str]
+    default: Policy
+    """What the settings say, for this kind."""
+
+
+class Opinion(msgspec.Struct, frozen=True, gc=False):
+    """What one dialect makes of it."""
+
+    enabled: bool | None = None
+    """Whether it opts the workload in, or out; `None`: it says nothing."""
+    claims: tuple[Claim, ...] = ()
+    """What the workload shall roll for, if it is in."""
+    declines: frozenset[str] = frozenset()
+    """Kinds of sources that do not count just because every workload is in."""
+    strategy: Strategy | None = None
+    """How it rolls, because the workload says so."""
+    usual: Strategy | None = None
+    """How workloads of its kind roll in this dialect."""
+    pause: timedelta = timedelta()
+    base: Policy | None = None
+    """The rest of the policy; only one dialect has a say in that."""
+    problems: tuple[Problem, ...] = ()
+
+
+class Roll(NamedTuple):
+    """A roll that is about to be written."""
+
+    seen: Snapshot
+    strategy: Strategy
+    changes: tuple[Change, ...]
+    """Those that the dialect counts."""
+    stamp: str
+    wanted: Mapping[str, str]
+    record: Record
+
+
+class Dialect(msgspec.Struct, frozen=True):
+    name: str
+    help: str
+    words: Callable[[Options], tuple[Word, ...]]
+    read: Callable[[Told, Options], Opinion]
+    marks: Callable[[Roll, Options], tuple[Mark, ...]]
+    quick: Callable[[Mapping[str, str], Mapping[str, str]], bool | None] | None = None
+    """Whether annotations of workload and Namespace opt in, before anything is decoded: `None` if
+    they say nothing. Without it: whether any word is there that is read on a workload."""
+    ignores: str = ""
+    """The mark on a source that takes it out of what workloads count that nobody speaks of."""
+    source_marks: Callable[[Mapping[str, str], Options], frozenset[str]] | None = None
+    """What the annotations of a source say, as marks."""
+    vetoes: bool = False
+    """Its "no" counts for all dialects."""

@@ -1,0 +1,137 @@
+"""The table of dialects, and the rows of it that are in use, taken together.
+
+A workload that several dialects opt in rolls once, with the marks of each. Negative words of a
+dialect concern what that dialect, or the setting that everybody is in, would count; those of the
+first row count for all.
+"""
+
+from collections.abc import Iterable, Mapping
+
+import msgspec
+
+from reroll.core.compare import Change
+from reroll.core.dialects.reroll import REROLL
+from reroll.core.dialects.rows import Dialect, Opinion, Options, Place, Roll, Told, Word
+from reroll.core.kinds import SOURCE_KINDS, Strategy
+from reroll.core.marks import Mark
+from reroll.core.objects import Term
+from reroll.core.policy import Claim, Policy, for_kind, usual
+from reroll.core.vocabulary import Vocabulary
+
+DIALECTS: tuple[Dialect, ...] = (REROLL,)
+_KINDS = frozenset(row.name for row in SOURCE_KINDS)
+
+
+class Dialects:
+    """The dialects in use."""
+
+    def __init__(self, rows: Iterable[Dialect] = DIALECTS, options: Options | None = None) -> None:
+        self.rows = tuple(rows)
+        self.options = options or Options()
+        words = [(row, word) for row in self.rows for word in row.words(self.options)]
+        self.words = _vocabulary([word for _, word in words])
+        self._quick = [row.quick for row in self.rows if row.quick]
+        loud = [word for row, word in words if row.quick is None]
+        self._on_workload = _keys(loud, Place.WORKLOAD, Place.RECORD)
+        self._on_template = _needles(_keys(loud, Place.TEMPLATE))
+        self._ignored = frozenset(row.ignores for row in self.rows if row.ignores)
+
+    def may_be_in(
+        self, workload: Mapping[str, str], namespace: Mapping[str, str], spec: msgspec.Raw
+    ) -> bool | None:
+        """The quick answer, before anything is decoded; `None`: nobody says anything."""
+        said = [quick(workload, namespace) for quick in self._quick]
+        if False in said:
+            return False
+        if True in said or not self._on_workload.isdisjoint(workload):
+            return True
+        if self._on_template:
+            text = bytes(spec)
+            if any(needle in text for needle in self._on_template):
+                return True
+        return None
+
+    def policy(self, told: Told) -> Policy:
+        """What all of them together make of a workload."""
+        told = told._replace(default=usual(told.default, told.kind))
+        opinions = [(row, row.read(told, self.options)) for row in self.rows]
+        base = next((said.base for _, said in opinions if said.base), told.default)
+        claims = [claim for _, said in opinions if said.enabled for claim in said.claims]
+        out = any(said.enabled is False for _, said in opinions)
+        if any(row.vetoes and said.enabled is False for row, said in opinions):
+            claims = []
+        elif told.default.enabled and (rest := self._by_default(opinions, claims)):
+            claims.append(rest)
+        found = msgspec.structs.replace(
+            base,
+            enabled=True if claims else False if out else told.default.enabled,
+            claims=tuple(claims),
+            strategy=_strategy(told, [said for _, said in opinions]),
+            pause=max(said.pause for _, said in opinions) if opinions else base.pause,
+            problems=tuple(problem for _, said in opinions for problem in said.problems),
+        )
+        return for_kind(found, told.kind, told.key)
+
+    def _by_default(
+        self, opinions: list[tuple[Dialect, Opinion]], claims: list[Claim]
+    ) -> Claim | None:
+        """What counts of what nobody speaks of, where every workload is in."""
+        declined = frozenset().union(*(said.declines for _, said in opinions))
+        kinds = _KINDS.difference(declined, *(claim.kinds for claim in claims))
+        spoken = [row for row, said in opinions if said.enabled] or list(self.rows)
+        but = (pattern for _, said in opinions for claim in said.claims for pattern in claim.but)
+        term = Term(spoken[0].name, unless=self._ignored)
+        return Claim(term, kinds, but=tuple(but)) if kinds else None
+
+    def source_marks(self, annotations: Mapping[str, str]) -> frozenset[str]:
+        """What the annotations of a source say about it."""
+        ask = [row.source_marks for row in self.rows if row.source_marks]
+        return frozenset[str]().union(*(say(annotations, self.options) for say in ask))
+
+    def marks(self, roll: Roll) -> tuple[Mark, ...]:
+        """What a roll writes: the marks of each dialect that the workload is in by."""
+        by = roll.seen.policy.by
+        rows = [row for row in self.rows if row.name in by]
+        return tuple(
+            mark
+            for row in rows or self.rows[:1]
+            for mark in row.marks(_counted_by(row.name, roll), self.options)
+        )
+
+
+def _strategy(told: Told, opinions: list[Opinion]) -> Strategy | None:
+    """What the workload says; else what the settings say for all; else what a dialect does."""
+    said = [one.strategy for one in opinions if one.strategy]
+    usual = [one.usual for one in opinions if one.enabled and one.usual]
+    return next(iter([*said, *filter(None, [told.default.strategy]), *usual]), None)
+
+
+def _counted_by(name: str, roll: Roll) -> Roll:
+    return roll._replace(changes=tuple(c for c in roll.changes if _counts(name, c)))
+
+
+def _counts(name: str, change: Change) -> bool:
+    return not change.by or name in change.by
+
+
+def _vocabulary(words: list[Word]) -> Vocabulary:
+    marks = [word for word in words if Place.MARK in word.places]
+    return Vocabulary(
+        annotations=_keys(words, Place.WORKLOAD, Place.NAMESPACE, Place.RECORD),
+        template=_keys(words, Place.TEMPLATE),
+        marks=frozenset(word.key for word in marks if not word.prefix),
+        mark_prefixes=tuple(word.key for word in marks if word.prefix),
+    )
+
+
+def _keys(words: Iterable[Word], *places: Place) -> frozenset[str]:
+    return frozenset(word.key for word in words if not set(places).isdisjoint(word.places))
+
+
+def _needles(keys: frozenset[str]) -> tuple[bytes, ...]:
+    """What the bytes of a spec hold that has one of these keys: few things, to look for quickly."""
+    domains = {".".join(key.partition("/")[0].rsplit(".", 3)[-3:]) for key in keys}
+    return tuple(sorted(domain.encode() for domain in domains))
+
+
+ALL = Dialects()

@@ -1,0 +1,54 @@
+"""Marks: what a roll writes into a pod template, so that the pods are replaced.
+
+Which marks those are is up to the dialects that opted the workload in. Here is only how one is
+written: into the environment of a container, or as an annotation of the template.
+"""
+
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+
+
+class Mark(msgspec.Struct, frozen=True, gc=False):
+    name: str
+    value: str | None
+    """`None`: it is taken away."""
+    container: int | None = None
+    """A variable in the environment of this container; `None`: an annotation of the template."""
+
+
+class Carrier(msgspec.Struct, frozen=True, gc=False):
+    """A container, as far as marks go into its environment."""
+
+    name: str
+    env: tuple[str, ...] | None
+    """The names of its variables, in order; `None` if there is no list."""
+
+
+def write_marks(template: dict[str, Any], marks: Iterable[Mark]) -> None:
+    """Put marks into a pod template that is a document."""
+    for mark in marks:
+        if mark.container is None:
+            _annotate(template, mark)
+        else:
+            _set_variable(template["spec"]["containers"][mark.container], mark)
+
+
+def _annotate(template: dict[str, Any], mark: Mark) -> None:
+    metadata = template.setdefault("metadata", {})
+    annotations = {**(metadata.get("annotations") or {}), mark.name: mark.value}
+    metadata["annotations"] = {name: text for name, text in annotations.items() if text is not None}
+
+
+def _set_variable(container: dict[str, Any], mark: Mark) -> None:
+    env = [dict(variable) for variable in container.get("env") or ()]
+    there = next((variable for variable in env if variable["name"] == mark.name), None)
+    if mark.value is None:
+        env = [variable for variable in env if variable is not there]
+    elif there is None:
+        env.append({"name": mark.name, "value": mark.value})
+    else:
+        there.pop("valueFrom", None)
+        there["value"] = mark.value
+    container["env"] = env
