@@ -58,10 +58,6 @@ class View:
         """The namespace of the context."""
         self.gaps: list[str] = []
 
-    @property
-    def place(self) -> str:
-        return f"namespace {self.namespace}" if self.namespace else "all namespaces"
-
     async def every(
         self,
         resource: wire.Resource,
@@ -69,13 +65,18 @@ class View:
         *,
         label_selector: str | None = None,
         metadata_only: bool = False,
+        everywhere: bool = False,
     ) -> list[T]:
-        """All objects of a kind; none if its API is not served, a gap if they may not be listed."""
+        """All objects of a kind; none if its API is not served, a gap if they may not be listed.
+
+        `everywhere`: in all namespaces, whichever was asked for.
+        """
         decoder, items, token = Decoder(model), list[T](), ""
+        namespace = None if everywhere or not resource.namespaced else self.namespace
         while True:
             request = wire.list_page(
                 resource,
-                self.namespace if resource.namespaced else None,
+                namespace,
                 limit=PAGE,
                 continue_=token,
                 label_selector=label_selector,
@@ -87,7 +88,8 @@ class View:
                 return items
             except Forbidden:
                 self.gaps.append(
-                    f"{resource.full_name} in {self.place} may not be listed; grant `list` on them"
+                    f"{resource.full_name} in {_place(namespace)} may not be listed; "
+                    "grant `list` on them"
                 )
                 return items
             items += page.items
@@ -148,6 +150,10 @@ async def _look(args: argparse.Namespace, action: Callable[[View], Awaitable[int
     namespace = None if everywhere else getattr(args, "namespace", None) or home
     async with Client(connection) as client:
         return await action(View(client, namespace, home))
+
+
+def _place(namespace: str | None) -> str:
+    return f"namespace {namespace}" if namespace else "all namespaces"
 
 
 def _odd(bad: Malformed, resource: wire.Resource) -> str:
