@@ -118,6 +118,13 @@ def test_a_delete_can_be_of_one_very_object_and_say_what_becomes_of_its_dependen
     assert body["propagationPolicy"] == "Orphan"
 
 
+def test_a_delete_can_be_of_one_very_version():
+    request = wire.delete(CONFIGMAPS, "shop", "app", uid="u-1", resource_version="12")
+
+    body = msgspec.json.decode(request.body)
+    assert body["preconditions"] == {"uid": "u-1", "resourceVersion": "12"}
+
+
 def test_an_eviction_goes_to_the_pod():
     request = wire.evict("shop", "web-1", uid="u-1")
 

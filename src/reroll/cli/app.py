@@ -18,6 +18,7 @@ COMMANDS: tuple[tuple[str, str, str], ...] = (
     # name, module, what `reroll --help` says of it
     ("run", "reroll.cli.run", "the controller: roll workloads when their configuration changes"),
     ("attach", "reroll.cli.attach", "after a deploy: let revisions own the configs they use"),
+    ("gc", "reroll.cli.gc", "delete the content-named configs that nothing uses"),
     ("demo", "reroll.cli.demo", "the main job, live, on a control plane of its own"),
     ("dev", "reroll.cli.dev", "a real control plane on this machine, to try and to test"),
     ("completion", "reroll.cli.completion", "print the completion script for your shell"),

@@ -10,6 +10,8 @@ import os
 from collections.abc import Awaitable, Callable, Iterable
 from typing import NamedTuple, TypeVar
 
+import msgspec
+
 from reroll.cli.errors import CommandError, Exit
 from reroll.core.dialects.table import ALL
 from reroll.core.kinds import KINDS, Kind, SourceKind
@@ -37,6 +39,15 @@ def add_flags(parser: argparse.ArgumentParser, *, places: bool = True) -> None:
         where.add_argument(
             "-A", "--all-namespaces", action="store_true", help="all namespaces of the cluster"
         )
+
+
+class _Served(msgspec.Struct):
+    """What a group of APIs has, as everybody who is logged in may ask."""
+
+    class Resource(msgspec.Struct):
+        name: str
+
+    resources: list[Resource]
 
 
 class Found(NamedTuple):
@@ -87,16 +98,32 @@ class View:
             except NotFound:
                 return items
             except Forbidden:
-                self.gaps.append(
-                    f"{resource.full_name} in {_place(namespace)} may not be listed; "
-                    "grant `list` on them"
-                )
+                # Who may not list what no API server has misses nothing.
+                if await self.serves(resource):
+                    self.gaps.append(
+                        f"{resource.full_name} in {_place(namespace)} may not be listed; "
+                        "grant `list` on them"
+                    )
                 return items
             items += page.items
             self.gaps += [_odd(bad, resource) for bad in page.malformed]
             token = page.continue_
             if not token:
                 return items
+
+    async def serves(self, resource: wire.Resource) -> bool:
+        """Whether there is such an API; in doubt, yes."""
+        if not resource.group:
+            return True
+        path = f"/apis/{resource.group}/{resource.version}"
+        try:
+            raw = await self.client.send(wire.Request("GET", path, verb="get"))
+        except NotFound:
+            return False
+        except Forbidden:
+            return True
+        served = msgspec.json.decode(raw, type=_Served).resources
+        return any(one.name == resource.plural for one in served)
 
     async def get(
         self, resource: wire.Resource, namespace: str | None, name: str, model: type[T]

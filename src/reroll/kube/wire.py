@@ -209,12 +209,17 @@ def delete(
     name: str,
     *,
     uid: str | None = None,
+    resource_version: str | None = None,
     propagation: Propagation | None = None,
 ) -> Request:
-    """Delete one object; with `uid` only that very one (409 if another took its name)."""
+    """Delete one object; with `uid` only that very one (409 if another took its name).
+
+    With `resource_version` only as it was seen (409 if it changed).
+    """
     options: dict[str, Any] = {"apiVersion": "v1", "kind": "DeleteOptions"}
-    if uid is not None:
-        options["preconditions"] = {"uid": uid}
+    guards = {"uid": uid, "resourceVersion": resource_version}
+    if preconditions := {key: value for key, value in guards.items() if value is not None}:
+        options["preconditions"] = preconditions
     if propagation is not None:
         options["propagationPolicy"] = propagation
     path = resource.path(namespace, name)
