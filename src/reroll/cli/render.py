@@ -1,0 +1,185 @@
+"""`reroll render`: manifests in, manifests with checksums or content names out."""
+
+import argparse
+import os
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO
+
+from reroll.cli.errors import CommandError, Exit
+from reroll.features.render.manifests import BadInputError, Input, Reading, read
+from reroll.features.render.render import ANNOTATION, Options, render
+
+KEY_VARIABLE = "REROLL_RENDER_KEY"
+SUFFIXES = (".yaml", ".yml", ".json")
+_SIZE = re.compile(r"([0-9]{1,9})([KMG]i?)?B?")
+_UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "Ki": 2**10, "Mi": 2**20, "Gi": 2**30}
+_NAME = re.compile(
+    r"([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?"
+)
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.description = (
+        "Write a checksum of the ConfigMaps and Secrets that each workload uses into its pod\n"
+        "template, in manifests on their way to the cluster. All else stays byte for byte.\n\n"
+        "  helm template shop ./chart | reroll render | kubectl apply -f -\n"
+        "  kustomize build overlays/prod | reroll render --strict > prod.yaml\n"
+        "  reroll render base/ --namespace shop"
+    )
+    parser.add_argument(
+        "files",
+        nargs="*",
+        metavar="FILE",
+        help="YAML or JSON files, folders of them, or - for standard input (default: -)",
+    )
+    checksums = parser.add_argument_group("checksums")
+    checksums.add_argument(
+        "--annotation",
+        metavar="NAME",
+        default=ANNOTATION,
+        help=f"annotation of the pod template (default: {ANNOTATION})",
+    )
+    checksums.add_argument(
+        "--per-source",
+        action="store_true",
+        help="one annotation for each source, such as checksum/configmap-app",
+    )
+    checksums.add_argument(
+        "--key-file",
+        metavar="FILE",
+        help=f"file with the key for checksums of Secrets (also the text in ${KEY_VARIABLE})",
+    )
+    reading = parser.add_argument_group("reading")
+    reading.add_argument(
+        "-n", "--namespace", metavar="NAME", default="", help="namespace of objects that name none"
+    )
+    reading.add_argument(
+        "--strict", action="store_true", help="refuse references that nothing defines"
+    )
+    reading.add_argument(
+        "--max-size",
+        metavar="SIZE",
+        type=_size,
+        default=256 * 2**20,
+        help="refuse input that is larger (default: 256Mi)",
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    key = _key(args)
+    if not _NAME.fullmatch(args.annotation):
+        raise CommandError(
+            f"--annotation: {args.annotation[:80]!r} is no name of an annotation; "
+            f"write e.g. {ANNOTATION}",
+            Exit.USAGE,
+        )
+    try:
+        inputs = list(_inputs(args.files or ["-"], args.max_size))
+        manifests = read(inputs, Reading(args.namespace, key))
+        del inputs
+        options = Options(
+            annotation=args.annotation,
+            per_source=args.per_source,
+            strict=args.strict,
+            keyed=key is not None,
+        )
+        rendered = render(manifests, options)
+    except BadInputError as error:
+        raise CommandError(_told(error.problems), Exit.USAGE) from None
+    sys.stdout.buffer.write(rendered)
+    sys.stdout.buffer.flush()
+    return Exit.OK
+
+
+def _told(problems: list[str]) -> str:
+    if len(problems) == 1:
+        return problems[0]
+    lines = "\n".join(f"  {problem}" for problem in problems)
+    return f"these manifests cannot be rendered:\n{lines}"
+
+
+def _size(text: str) -> int:
+    found = _SIZE.fullmatch(text)
+    if found is None:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a size; write e.g. 256Mi")
+    return int(found[1]) * _UNITS[found[2] or ""]
+
+
+def _key(args: argparse.Namespace) -> bytes | None:
+    """The key for Secrets, from a file or the environment; `None` if there is none."""
+    if args.key_file:
+        try:
+            key = Path(args.key_file).read_bytes().strip()
+        except OSError as error:
+            raise CommandError(
+                f"--key-file {args.key_file}: {error.strerror}", Exit.USAGE
+            ) from None
+        where = f"--key-file {args.key_file}"
+    else:
+        key, where = os.environb.get(KEY_VARIABLE.encode(), b"").strip(), f"${KEY_VARIABLE}"
+        if not key:
+            return None
+    if len(key) < 16:
+        raise CommandError(
+            f"{where}: a key of {len(key)} bytes can be guessed; use at least 16, "
+            "e.g. from `openssl rand -hex 32`",
+            Exit.USAGE,
+        )
+    return key
+
+
+def _inputs(names: list[str], limit: int) -> Iterator[Input]:
+    left = limit
+    for name in names:
+        for path in [None] if name == "-" else _files(Path(name)):
+            found = _stdin(left, limit) if path is None else _file(path, left, limit)
+            left -= len(found.data)
+            yield found
+
+
+def _files(path: Path) -> list[Path]:
+    if not path.is_dir():
+        return [path]
+    found = sorted(p for p in path.rglob("*") if p.suffix in SUFFIXES and p.is_file())
+    if not found:
+        raise CommandError(
+            f"folder {path} has no manifests; they have to end in {', '.join(SUFFIXES)}",
+            Exit.USAGE,
+        )
+    return found
+
+
+def _stdin(left: int, limit: int) -> Input:
+    if sys.stdin.isatty():
+        raise CommandError("no manifests; name files, or pipe them in", Exit.USAGE)
+    return Input("<stdin>", _limited(sys.stdin.buffer, "standard input", left, limit))
+
+
+def _file(path: Path, left: int, limit: int) -> Input:
+    try:
+        with path.open("rb") as file:
+            return Input(str(path), _limited(file, str(path), left, limit))
+    except OSError as error:
+        raise CommandError(f"{path} cannot be read: {error.strerror}", Exit.USAGE) from None
+
+
+def _limited(file: IO[bytes], name: str, left: int, limit: int) -> bytes:
+    """All of a file, unless it is too much; then no more of it than that is read."""
+    data = file.read(left + 1)
+    if len(data) > left:
+        raise CommandError(
+            f"{name}: the manifests are larger than {_human(limit)} together; "
+            "render them in parts, or raise --max-size",
+            Exit.USAGE,
+        )
+    return data
+
+
+def _human(size: int) -> str:
+    for unit in ("Gi", "Mi", "Ki"):
+        if size >= _UNITS[unit] and size % _UNITS[unit] == 0:
+            return f"{size // _UNITS[unit]}{unit}B"
+    return f"{size} bytes"

@@ -1,0 +1,40 @@
+"""What annotations ask for, of a workload and of a source, and what a workload so refers to.
+
+The one module here that knows the annotations of the reroll dialect. Those of other dialects ask a
+controller for something, and there is none.
+"""
+
+from collections.abc import Mapping
+
+import msgspec
+
+from reroll.core.claims import claimed
+from reroll.core.dialects.reroll import allowed_namespaces, ignores, policy
+from reroll.core.kinds import SOURCE_KINDS, Watched
+from reroll.core.objects import Content, Key, Reference
+from reroll.core.patterns import Pattern
+from reroll.core.policy import Claim, Policy
+from reroll.core.references import Use
+
+__all__ = ["allowed_namespaces", "ignores", "references_of", "wishes"]
+
+_KINDS = frozenset(row.name for row in SOURCE_KINDS if row.watched is not Watched.STATUSES)
+
+
+def wishes(annotations: Mapping[str, str], key: Key) -> Policy:
+    """What the annotations of a workload ask for; those of its Namespace are not known here."""
+    return policy(annotations, {}, Policy(), key)
+
+
+def references_of(
+    home: str, uses: tuple[Use, ...], asked: Policy, contents: Mapping[Key, Content]
+) -> tuple[Reference, ...]:
+    """Everything that a workload refers to, as the engine sees it."""
+
+    def matching(pattern: Pattern) -> list[Key]:
+        if pattern.is_glob:
+            return [key for key in contents if pattern.matches(key, home)]
+        return [Key(pattern.kind, pattern.namespace or home, pattern.name)]
+
+    everything = msgspec.structs.replace(asked, claims=(Claim(kinds=_KINDS, named=asked.sources),))
+    return claimed(home, uses, everything, matching)
