@@ -10,6 +10,7 @@ from typing import IO
 
 from reroll.cli.errors import CommandError, Exit
 from reroll.features.render.manifests import BadInputError, Input, Reading, read
+from reroll.features.render.names import NAMES, Hash, Naming
 from reroll.features.render.render import ANNOTATION, Options, render
 
 KEY_VARIABLE = "REROLL_RENDER_KEY"
@@ -52,6 +53,19 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help=f"file with the key for checksums of Secrets (also the text in ${KEY_VARIABLE})",
     )
+    names = parser.add_argument_group("content names")
+    names.add_argument(
+        "--names",
+        action="store_true",
+        help="make each ConfigMap and Secret an immutable <name>-<hash>, and let all references "
+        f'follow; the annotation {NAMES}: "true" or "false" on one decides for itself',
+    )
+    names.add_argument(
+        "--hash",
+        choices=[*Hash],
+        default=Hash.REROLL,
+        help="how it is made (default: reroll); kustomize's has no key, also for Secrets",
+    )
     reading = parser.add_argument_group("reading")
     reading.add_argument(
         "-n", "--namespace", metavar="NAME", default="", help="namespace of objects that name none"
@@ -84,7 +98,7 @@ def run(args: argparse.Namespace) -> int:
             annotation=args.annotation,
             per_source=args.per_source,
             strict=args.strict,
-            keyed=key is not None,
+            naming=Naming(args.names, Hash(args.hash), key is not None),
         )
         rendered = render(manifests, options)
     except BadInputError as error:

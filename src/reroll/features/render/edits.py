@@ -46,10 +46,13 @@ class Edit(NamedTuple):
 
 
 class Put(NamedTuple):
-    """Entries to be set in the mapping at a path, which is made if it is not there."""
+    """Entries to be set in the mapping at a path, which is made if it is not there.
+
+    Items of a list, which are there, can be set too: by their numbers.
+    """
 
     path: Path
-    entries: dict[str, Value]
+    entries: dict[Step, Value]
 
 
 def apply(text: str, edits: Iterable[Edit]) -> str:
@@ -87,34 +90,31 @@ class _Editor:
             here = aimed(value)
             if isinstance(here, Scalar):
                 return [self._fill(parent, key, here, rest)]
-        if not isinstance(here, Mapping):
-            raise TextError(here.start, "this has to be a mapping; write `name: value` lines")
         return self._set(here, key, change.entries)
 
     def _set(
-        self, here: Mapping, key: Scalar | Alias | None, entries: dict[str, Value]
+        self, here: Node, key: Scalar | Alias | None, entries: dict[Step, Value]
     ) -> list[Edit]:
         edits: list[Edit] = []
         missing: Entries = {}
         for name, value in entries.items():
-            if pair := here.pair(name):
+            if pair := _step(here, name):
                 edits += self._replace(pair[1], value)
-            elif any(merged.pair(name) for merged in merged_into(here)):
-                raise TextError(
-                    here.start, f"a merge key brings in {name}; give it a value of its own"
-                )
             else:
-                missing[name] = value
-        return [*edits, self._add(here, key, missing)] if missing else edits
+                missing[str(name)] = value
+        if missing:
+            assert isinstance(here, Mapping)  # noqa: S101  what is in a list is there
+            edits.append(self._add(here, key, missing))
+        return edits
 
-    def _instead_of_alias(self, alias: Alias, entries: dict[str, Value]) -> list[Edit]:
+    def _instead_of_alias(self, alias: Alias, entries: dict[Step, Value]) -> list[Edit]:
         """A mapping of its own that merges in what the alias stands for, or nothing."""
         target = alias.target
         if isinstance(target, Mapping) and all(_says(target, *each) for each in entries.items()):
             return []
         name = self._text[alias.start : alias.end]
         # The merge comes first: some readers let it win over what stands before it.
-        return [Edit(alias.start, alias.end, f"{{<<: {name}, {_braced(dict(entries))[1:]}")]
+        return [Edit(alias.start, alias.end, f"{{<<: {name}, {_braced(_nested((), entries))[1:]}")]
 
     def _replace(self, old: Node, value: Value) -> list[Edit]:
         if isinstance(old, Alias):
@@ -202,22 +202,22 @@ class _Editor:
 
 
 def _step(here: Node, step: Step) -> tuple[Scalar | Alias | None, Node] | None:
-    """The key and the value at a step; what a merge brings in is not there to be edited."""
+    """The key and the value at a step, also where a merge key brings it in from."""
     if isinstance(here, Sequence) and isinstance(step, int):
         return None, here.children[step]
     if isinstance(here, Mapping) and isinstance(step, str):
-        return here.pair(step)
+        return next((p for m in (here, *merged_into(here)) if (p := m.pair(step))), None)
     raise TextError(here.start, "this has to be a mapping; write `name: value` lines")
 
 
-def _says(mapping: Mapping, name: str, value: Value) -> bool:
-    pair = mapping.pair(name)
+def _says(mapping: Mapping, name: Step, value: Value) -> bool:
+    pair = _step(mapping, name)
     found = aimed(pair[1]) if pair else None
     return isinstance(found, Scalar) and meaning(found) == value
 
 
-def _nested(path: Path, entries: dict[str, Value]) -> Entries:
-    nested: Entries = dict(entries)
+def _nested(path: Path, entries: dict[Step, Value]) -> Entries:
+    nested: Entries = {str(name): value for name, value in entries.items()}
     for step in reversed(path):
         nested = {str(step): nested}
     return nested

@@ -16,6 +16,7 @@ from reroll.core.pods import PodTemplate
 from reroll.core.policy import Policy
 from reroll.core.references import Use, uses
 from reroll.features.render.compose import Document, TextError, compose
+from reroll.features.render.edits import Put
 from reroll.features.render.nodes import Mapping, Node, Path, Sequence, aimed, at, text_of
 from reroll.features.render.scalars import value_of
 from reroll.features.render.sources import DATA_KINDS, content
@@ -44,6 +45,13 @@ class Object(msgspec.Struct, frozen=True, gc=False):
     key: Key
     annotations: dict[str, str]
     labels: dict[str, str]
+
+
+class Change(msgspec.Struct, frozen=True, gc=False):
+    """Something to be put into an object."""
+
+    place: Place
+    put: Put
 
 
 class Source(msgspec.Struct, frozen=True, gc=False):
@@ -101,6 +109,9 @@ class Manifests:
         line = text.count("\n", 0, position) + 1
         column = position - text.rfind("\n", 0, position)
         return f"{self.names[input_]}:{line}:{column}"
+
+    def refused(self, place: Place, error: TextError) -> BadInputError:
+        return BadInputError([f"{self.where(place.input, error.position)}: {error}"])
 
 
 def read(inputs: Several[Input], reading: Reading) -> Manifests:

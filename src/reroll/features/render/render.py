@@ -14,8 +14,10 @@ import msgspec
 from reroll.core.objects import Content, Key, Reference
 from reroll.features.render.checksums import Checksums, Used
 from reroll.features.render.compose import Document, TextError, compose
-from reroll.features.render.edits import Edit, Put, apply, put
-from reroll.features.render.manifests import BadInputError, Manifests, Place, Workload, shown
+from reroll.features.render.edits import Edit, Put, Value, apply, put
+from reroll.features.render.manifests import BadInputError, Change, Manifests, Workload, shown
+from reroll.features.render.names import Names, Naming, names, naming_changes
+from reroll.features.render.nodes import Step
 from reroll.features.render.scalars import value_of
 from reroll.features.render.wishes import references_of
 
@@ -27,15 +29,7 @@ class Options(msgspec.Struct, frozen=True):
     annotation: str = ANNOTATION
     per_source: bool = False
     strict: bool = False
-    keyed: bool = False
-    """Secrets were digested with a key."""
-
-
-class Change(msgspec.Struct, frozen=True, gc=False):
-    """Something to be put into one object, and why: for summaries."""
-
-    place: Place
-    put: Put
+    naming: Naming = Naming()
 
 
 Contents = Mapping[Key, Content]
@@ -61,11 +55,22 @@ def outside(manifests: Manifests) -> set[Key]:
 
 
 def render(manifests: Manifests, options: Options, live: Contents | None = None) -> bytes:
-    """The stream with the checksums of its workloads. `live` is what is known of other sources."""
-    return edited(manifests, checksum_changes(manifests, options, live or {}))
+    """The stream with content names and checksums. `live` is what is known of other sources."""
+    return edited(manifests, changes(manifests, options, live or {}))
 
 
-def checksum_changes(manifests: Manifests, options: Options, live: Contents) -> list[Change]:
+def changes(manifests: Manifests, options: Options, live: Contents) -> list[Change]:
+    """All that has to be put into the stream."""
+    given = names(manifests, options.naming)
+    return [
+        *naming_changes(manifests, given, options.naming),
+        *checksum_changes(manifests, options, live, given),
+    ]
+
+
+def checksum_changes(
+    manifests: Manifests, options: Options, live: Contents, given: Names
+) -> list[Change]:
     contents = {**live, **contents_of(manifests)}
     found = [
         (workload, uses_of(workload, contents))
@@ -74,36 +79,42 @@ def checksum_changes(manifests: Manifests, options: Options, live: Contents) -> 
     ]
     if options.strict:
         _refuse([p for each in found for p in _unmet(manifests, *each, contents)])
-    checksums = Checksums(keyed=options.keyed)
+    checksums = Checksums(keyed=options.naming.keyed)
     wanted = [
         (workload, name, used)
         for workload, refs in found
-        for name, used in _annotations(workload, refs, contents, options)
+        for name, used in _annotations(workload, refs, contents, options, given)
     ]
     for workload, _, used in wanted:
         checksums.add(workload.key.namespace, used)
     checksums.harden()
-    changes: dict[int, tuple[Workload, dict[str, str | bool]]] = {}
+    found_entries: dict[int, tuple[Workload, dict[Step, Value]]] = {}
     for workload, name, used in wanted:
-        _, entries = changes.setdefault(id(workload), (workload, {}))
+        _, entries = found_entries.setdefault(id(workload), (workload, {}))
         entries[name] = checksums.of(workload.key.namespace, used)
-    return [_stamped(workload, entries) for workload, entries in changes.values()]
+    return [_stamped(workload, entries) for workload, entries in found_entries.values()]
 
 
-def _stamped(workload: Workload, entries: dict[str, str | bool]) -> Change:
+def _stamped(workload: Workload, entries: dict[Step, Value]) -> Change:
     place = workload.object.place
     path = (*place.path, *workload.kind.template, "metadata", "annotations")
     return Change(place, Put(path, entries))
 
 
 def _annotations(
-    workload: Workload, refs: tuple[Reference, ...], contents: Contents, options: Options
+    workload: Workload,
+    refs: tuple[Reference, ...],
+    contents: Contents,
+    options: Options,
+    given: Names,
 ) -> Iterator[tuple[str, list[Used]]]:
     """Each annotation that a workload gets, and what its checksum is of."""
+    # A content name in the template says it already; one that only an annotation names does not.
+    told = [ref for ref in refs if ref.source in given.named and not ref.added]
     used = [
         Used(ref, contents[ref.source])
         for ref in refs
-        if ref.source in contents and not contents[ref.source].ignored
+        if ref not in told and ref.source in contents and not contents[ref.source].ignored
     ]
     if options.per_source:
         for each in used:
@@ -199,7 +210,8 @@ def _set(value: Any, change: Put) -> None:
         if isinstance(value, dict) and value.get(step) is None:
             value[step] = {}
         value = value[step]
-    value.update(change.entries)
+    for step, new in change.entries.items():
+        value[step] = new
 
 
 _BEGINS = re.compile(r"\ufeff?(?:[ \t]*(?:#[^\n]*)?\r?\n)*(---(?=\s|$)|%)?")
