@@ -43,6 +43,7 @@ def test_the_order_of_the_gates() -> None:
     """Each may stop what those below it would do: changing the order changes behaviour."""
     assert [gate.__name__ for gate in GATES] == [
         "ended",
+        "stranded",
         "not_enabled",
         "unread",
         "new_here",

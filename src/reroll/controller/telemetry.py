@@ -18,6 +18,7 @@ TOLD: frozenset[Reason] = frozenset(
         Reason.SOURCE_MISSING,
         Reason.PAUSED,
         Reason.UNDONE,
+        Reason.REPAIRED,
         Reason.KEY_LOST,
         Reason.REJECTED,
         Reason.FORBIDDEN,

@@ -23,7 +23,7 @@ from reroll.core.digest import stamp
 from reroll.core.kinds import Strategy
 from reroll.core.marks import Mark
 from reroll.core.objects import Moment, Problem
-from reroll.core.policy import STATE
+from reroll.core.policy import STATE, Repair
 from reroll.core.reasons import Reason
 from reroll.core.records import Record, Todo, Unreadable, successor
 
@@ -42,6 +42,8 @@ class Plan(msgspec.Struct, frozen=True, gc=False):
     changes: tuple[Change, ...] = ()
     resume: Todo | None = None
     """Work of an earlier roll to go on with."""
+    repair: Repair | None = None
+    """What another tool did to it, to be undone."""
     look_back: bool = False
     """The revisions of the workload are needed to decide."""
     revisit_at: datetime | None = None
@@ -74,6 +76,16 @@ def _spoilt(seen: Snapshot) -> tuple[Problem, ...]:
 
 def ended(seen: Snapshot, _: Comparison, _now: datetime) -> Plan | None:
     return _nothing(Reason.ENDED) if seen.workload.ended else None
+
+
+def stranded(seen: Snapshot, found: Comparison, now: datetime) -> Plan | None:
+    """Another tool keeps its pods from starting: undone, but not before they can start."""
+    repair = seen.policy.repair
+    if repair is None:
+        return None
+    if repair.waits and (held := unread(seen, found, now) or source_missing(seen, found, now)):
+        return held
+    return Plan(Reason.REPAIRED, Reason.REPAIRED.sentence, repair=repair)
 
 
 def not_enabled(seen: Snapshot, _: Comparison, _now: datetime) -> Plan | None:
@@ -183,6 +195,7 @@ def debouncing(seen: Snapshot, _: Comparison, now: datetime) -> Plan | None:
 
 GATES: tuple[Gate, ...] = (
     ended,
+    stranded,
     not_enabled,
     unread,
     new_here,

@@ -46,6 +46,21 @@ class Claim(msgspec.Struct, frozen=True, gc=False):
         return any(pattern.matches(source, home) for pattern in self.but)
 
 
+class Repair(msgspec.Struct, frozen=True, gc=False):
+    """What another tool did to a workload so that its pods do not start, to be undone."""
+
+    annotation: str
+    """On the workload, with `text`: it tells that there is something to undo."""
+    text: str
+    field: str
+    """Of the pod spec."""
+    broken: str
+    whole: str
+    """What the field is set to, where it is `broken`."""
+    waits: bool = False
+    """Only once all is there that its pods need."""
+
+
 class Policy(msgspec.Struct, frozen=True, gc=False):
     enabled: bool | None = None
     """`None`: nobody said anything."""
@@ -61,6 +76,7 @@ class Policy(msgspec.Struct, frozen=True, gc=False):
     pause: timedelta = timedelta()
     """How long a roll is held back, or the next one, to gather further changes."""
     reload: Reload = Reload()
+    repair: Repair | None = None
     problems: tuple[Problem, ...] = ()
 
     def strategy_for(self, kind: Kind) -> Strategy:

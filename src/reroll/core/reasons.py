@@ -35,6 +35,10 @@ class Reason(Enum):
         "KeyLost",
         "the digest key of its record is gone: Secrets are recorded anew, nothing is rolled",
     )
+    REPAIRED = (
+        "Repaired",
+        "another tool had kept its pods from starting, and no longer looks after it: undone",
+    )
     CONTINUED = "Continued", "work that an earlier roll left unfinished goes on"
     FINISHED = "Finished", "every pod has the current configuration"
 

@@ -16,7 +16,8 @@ from reroll.core.compare import Change, Snapshot
 from reroll.core.kinds import Kind, Strategy
 from reroll.core.marks import Mark
 from reroll.core.objects import Key, Problem
-from reroll.core.policy import Claim, Policy
+from reroll.core.pods import PodSpec
+from reroll.core.policy import Claim, Policy, Repair
 from reroll.core.records import Record
 
 
@@ -47,6 +48,8 @@ class Options(msgspec.Struct, frozen=True):
 
     names: Mapping[str, str] = {}
     """Annotations that go by another name here."""
+    keyed: bool = False
+    """Digests of ours stand in for the hashes of other tools, which give weak passwords away."""
 
     def name(self, key: str) -> str:
         return self.names.get(key, key)
@@ -78,6 +81,7 @@ class Opinion(msgspec.Struct, frozen=True, gc=False):
     usual: Strategy | None = None
     """How workloads of its kind roll in this dialect."""
     pause: timedelta = timedelta()
+    repair: Repair | None = None
     base: Policy | None = None
     """The rest of the policy; only one dialect has a say in that."""
     problems: tuple[Problem, ...] = ()
@@ -95,6 +99,14 @@ class Roll(NamedTuple):
     record: Record
 
 
+class OfValues(NamedTuple):
+    """Marks that are made of the values of sources, which are fetched for it and dropped."""
+
+    sources: tuple[Key, ...]
+    marks: Callable[[Mapping[Key, Mapping[str, bytes]]], tuple[Mark, ...]]
+    """Sources that are not there do not exist."""
+
+
 class Dialect(msgspec.Struct, frozen=True):
     name: str
     help: str
@@ -104,6 +116,8 @@ class Dialect(msgspec.Struct, frozen=True):
     quick: Callable[[Mapping[str, str], Mapping[str, str]], bool | None] | None = None
     """Whether annotations of workload and Namespace opt in, before anything is decoded: `None` if
     they say nothing. Without it: whether any word is there that is read on a workload."""
+    of_values: Callable[[Key, PodSpec | None, Mapping[str, str]], OfValues] | None = None
+    """More marks of the strategy `stamp`, for a workload with this pod spec and annotations."""
     ignores: str = ""
     """The mark on a source that takes it out of what workloads count that nobody speaks of."""
     source_marks: Callable[[Mapping[str, str], Options], frozenset[str]] | None = None

@@ -5,21 +5,24 @@ dialect concern what that dialect, or the setting that everybody is in, would co
 first row count for all.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 
 import msgspec
 
 from reroll.core.compare import Change
 from reroll.core.dialects.reroll import REROLL
-from reroll.core.dialects.rows import Dialect, Opinion, Options, Place, Roll, Told, Word
+from reroll.core.dialects.rows import Dialect, OfValues, Opinion, Options, Place, Roll, Told, Word
+from reroll.core.dialects.wave import WAVE
 from reroll.core.kinds import SOURCE_KINDS, Strategy
 from reroll.core.marks import Mark
-from reroll.core.objects import Term
+from reroll.core.objects import Key, Term
+from reroll.core.pods import PodSpec
 from reroll.core.policy import Claim, Policy, for_kind, usual
 from reroll.core.vocabulary import Vocabulary
 
-DIALECTS: tuple[Dialect, ...] = (REROLL,)
+DIALECTS: tuple[Dialect, ...] = (REROLL, WAVE)
 _KINDS = frozenset(row.name for row in SOURCE_KINDS)
+MarksOfValues = Callable[[Key, PodSpec | None, Mapping[str, str]], OfValues]
 
 
 class Dialects:
@@ -68,6 +71,7 @@ class Dialects:
             claims=tuple(claims),
             strategy=_strategy(told, [said for _, said in opinions]),
             pause=max(said.pause for _, said in opinions) if opinions else base.pause,
+            repair=next((said.repair for _, said in opinions if said.repair), None),
             problems=tuple(problem for _, said in opinions for problem in said.problems),
         )
         return for_kind(found, told.kind, told.key)
@@ -97,6 +101,15 @@ class Dialects:
             for row in rows or self.rows[:1]
             for mark in row.marks(_counted_by(row.name, roll), self.options)
         )
+
+
+    def of_values(
+        self, by: Collection[str], strategy: Strategy | None
+    ) -> tuple[MarksOfValues, ...]:
+        """What makes more marks, out of values, for a workload that is in by these."""
+        if strategy is not Strategy.STAMP or self.options.keyed:
+            return ()
+        return tuple(row.of_values for row in self.rows if row.of_values and row.name in by)
 
 
 def _strategy(told: Told, opinions: list[Opinion]) -> Strategy | None:

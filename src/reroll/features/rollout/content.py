@@ -66,18 +66,23 @@ _texts = msgspec.json.Decoder(dict[str, str] | None)
 def content(
     source: Source, keyring: Keyring | None, changed: Moment, dialects: Dialects = ALL
 ) -> Content:
-    """What is kept of a source. `keyring` is for a Secret, whose values are all base64."""
-    texts = _texts.decode(source.data) if source.data else None
-    binaries = _texts.decode(source.binary_data) if source.binary_data else None
+    """What is kept of a source. `keyring` is for a Secret."""
+    values = values_of(source, are_encoded=keyring is not None)
     if keyring is None:
-        values = {name: text.encode() for name, text in (texts or {}).items()}
-        values |= _decoded(binaries or {})
         digests = {"": value_digests(values, None)}
     else:
-        values = _decoded(texts or {})
         digests = {key_id: value_digests(values, key) for key_id, key in keyring.items()}
     created = changed.at is not None and changed.at == source.metadata.creation_timestamp
     return annotated(Content(digests, changed=changed, created=created), source.metadata, dialects)
+
+
+def values_of(source: Source, *, are_encoded: bool) -> dict[str, bytes]:
+    """What a source holds; `are_encoded`: it is a Secret, whose values are all base64."""
+    texts = (_texts.decode(source.data) if source.data else None) or {}
+    if are_encoded:
+        return _decoded(texts)
+    binaries = _texts.decode(source.binary_data) if source.binary_data else None
+    return {name: text.encode() for name, text in texts.items()} | _decoded(binaries or {})
 
 
 def annotated(kept: Content, metadata: Metadata, dialects: Dialects = ALL) -> Content:

@@ -18,13 +18,17 @@ from reroll.controller.report import Report, Result
 from reroll.controller.telemetry import Telemetry
 from reroll.core.compare import Snapshot, compare
 from reroll.core.kinds import Kind, Strategy
+from reroll.core.marks import Mark
 from reroll.core.objects import Key
 from reroll.core.patches import patch, writes_template
 from reroll.core.plan import Plan, plan
+from reroll.core.policy import STAMP
 from reroll.core.reasons import Reason
 from reroll.core.records import Record
 from reroll.core.workloads import Manifest, Workload
 from reroll.features.rollout.reader import Reader, resource
+from reroll.features.rollout.repairs import Repairs
+from reroll.features.rollout.values import marks_of_values
 from reroll.features.rollout.world import World
 from reroll.kube import wire
 from reroll.kube.client import Client
@@ -80,6 +84,7 @@ class Roller:
         self._client, self._clock, self._world = client, clock, world
         self._reader, self._telemetry, self._pacer, self._kinds = reader, telemetry, pacer, kinds
         self._backoff = Backoff(clock)
+        self._repairs = Repairs(client)
         self.queue: Queue[Key] = Queue(clock)
         self.before: dict[Strategy, Part] = {}
         """What has to happen before the record is written."""
@@ -143,6 +148,8 @@ class Roller:
     async def _do(self, seen: Snapshot, decided: Plan) -> float | None:
         if decided.resume is not None:
             return await self._go_on(seen, decided)
+        if decided.repair is not None:
+            return await self._repair(seen, decided)
         if decided.record is None:
             return self._hold(seen, decided)
         if decided.roll is not None and (wait := self._pacer.wait()):
@@ -153,10 +160,32 @@ class Roller:
             return self._wait(seen, decided, outcome)
         if outcome is Step.TAKEN:
             return None
+        decided = await self._mark(seen, decided)
         await self._write(seen, decided)
         self._tell(seen, decided, Result.DONE)
         self._world.settled(seen.workload.key)
-        return 0.0 if decided.record.todo else None
+        return 0.0 if decided.record and decided.record.todo else None
+
+    async def _mark(self, seen: Snapshot, decided: Plan) -> Plan:
+        """With the marks that are made of values, which the plan does not know."""
+        by = self._world.dialects.of_values(seen.policy.by, decided.roll)
+        if not by:
+            return decided
+        more = await marks_of_values(self._client, self._world.sources, seen, by)
+        marks = (*decided.marks, *more)
+        if all(seen.workload.marks.get(mark.name) == mark.value for mark in marks):
+            # What changed is no part of another tool's hash: ours tells it apart.
+            marks = (*marks, Mark(STAMP, decided.stamp))
+        return msgspec.structs.replace(decided, marks=marks)
+
+    async def _repair(self, seen: Snapshot, decided: Plan) -> float | None:
+        """One step of what undoes the work of another tool, until nothing is left of it."""
+        step = await self._repairs.step(seen, decided)
+        if step.told:
+            self._tell(seen, decided, Result.DONE)
+        if step.manifest is not None:
+            self._world.workload_seen(seen.kind, step.manifest, watched=step.told)
+        return step.seconds
 
     def _hold(self, seen: Snapshot, decided: Plan) -> float | None:
         held = decided.revisit_at is not None or decided.reason in _HOLDS

@@ -159,7 +159,7 @@ class World:
         else:
             told = Told(key, kind, annotations, said_below, info.annotations, self._scope.default)
             found = self.dialects.policy(told)
-        if found.enabled is not True and not found.problems:
+        if found.enabled is not True and not found.problems and not found.repair:
             self._untrack(key)
             return
         if before is not None and tracked and found is tracked.policy and seen.uses == before.uses:

@@ -1,0 +1,83 @@
+"""Marks that are made of values: fetched for one roll, and dropped.
+
+What was fetched must be what was decided on. If it is not, the world learns what is there now, and
+the decision is made anew.
+"""
+
+import asyncio
+from collections.abc import Iterable, Mapping
+
+import msgspec
+
+from reroll.core.compare import Snapshot
+from reroll.core.dialects.table import MarksOfValues
+from reroll.core.kinds import SOURCE_KINDS, SourceKind
+from reroll.core.marks import Mark
+from reroll.core.objects import Content, Key, Moment
+from reroll.core.pods import PodTemplate
+from reroll.core.workloads import Manifest, pick
+from reroll.features.rollout.content import Source, content, is_same, values_of
+from reroll.features.rollout.reader import resource
+from reroll.features.rollout.sources import Sources
+from reroll.kube import wire
+from reroll.kube.client import Client
+from reroll.kube.errors import Conflict, Forbidden, NotFound
+
+_ROWS = {row.name: row for row in SOURCE_KINDS}
+_manifest = msgspec.json.Decoder(Manifest)
+_template = msgspec.json.Decoder(PodTemplate)
+_source = msgspec.json.Decoder(Source)
+
+
+async def marks_of_values(
+    client: Client, sources: Sources, seen: Snapshot, by: Iterable[MarksOfValues]
+) -> tuple[Mark, ...]:
+    """The marks; raises `Conflict` where what is there is not what was decided on."""
+    key = seen.workload.key
+    manifest = _manifest.decode(
+        await client.send(wire.get(resource(seen.kind), key.namespace, key.name))
+    )
+    raw = pick(manifest, seen.kind.template)
+    spec = _template.decode(raw).spec if raw else None
+    wanted = [make(key, spec, manifest.metadata.annotations or {}) for make in by]
+    found = await _fetch(client, sources, seen, {s for one in wanted for s in one.sources})
+    return tuple(mark for one in wanted for mark in one.marks(found))
+
+
+async def _fetch(
+    client: Client, sources: Sources, seen: Snapshot, wanted: set[Key]
+) -> dict[Key, Mapping[str, bytes]]:
+    """Their values. Sources of other namespaces only where those allow it."""
+    home = seen.workload.key.namespace
+    allowed = sorted(key for key in wanted if key.namespace == home or key in seen.sources)
+    fetched = await asyncio.gather(*(_get(client, key) for key in allowed))
+    values: dict[Key, Mapping[str, bytes]] = {}
+    for key, source in zip(allowed, fetched, strict=True):
+        row, decided_on = _ROWS[key.kind], seen.sources.get(key)
+        if source is not None:
+            values[key] = values_of(source, are_encoded=row.keyed)
+        if isinstance(decided_on, Content) and not _is_the_same(row, source, decided_on, sources):
+            raise Conflict(f"{key} changed while {seen.workload.key} was about to roll")
+    return values
+
+
+async def _get(client: Client, key: Key) -> Source | None:
+    """`None` if it does not exist, or may not be read, which is told elsewhere."""
+    if not key.name:
+        return None
+    try:
+        raw = await client.send(wire.get(resource(_ROWS[key.kind]), key.namespace, key.name))
+    except (NotFound, Forbidden):
+        return None
+    return _source.decode(raw)
+
+
+def _is_the_same(
+    row: SourceKind, source: Source | None, decided_on: Content, sources: Sources
+) -> bool:
+    if source is None:
+        return False
+    if is_same(decided_on, content(source, sources.keyring if row.keyed else None, Moment())):
+        return True
+    sources.seen(row, source, watched=False)
+    return False
