@@ -125,6 +125,13 @@ def test_a_delete_can_be_of_one_very_version():
     assert body["preconditions"] == {"uid": "u-1", "resourceVersion": "12"}
 
 
+def test_a_patch_can_be_for_show():
+    request = wire.merge_patch(DEPLOYMENTS, "shop", "web", {}, dry_run=True)
+
+    assert ("dryRun", "All") in request.query
+    assert wire.merge_patch(DEPLOYMENTS, "shop", "web", {}).query == (("fieldManager", "reroll"),)
+
+
 def test_an_eviction_goes_to_the_pod():
     request = wire.evict("shop", "web-1", uid="u-1")
 

@@ -20,6 +20,7 @@ COMMANDS: tuple[tuple[str, str, str], ...] = (
     ("attach", "reroll.cli.attach", "after a deploy: let revisions own the configs they use"),
     ("gc", "reroll.cli.gc", "delete the content-named configs that nothing uses"),
     ("render", "reroll.cli.render", "write checksums into manifests on their way to the cluster"),
+    ("diff", "reroll.cli.diff", "which workloads a render would roll, because of which keys"),
     ("demo", "reroll.cli.demo", "the main job, live, on a control plane of its own"),
     ("dev", "reroll.cli.dev", "a real control plane on this machine, to try and to test"),
     ("completion", "reroll.cli.completion", "print the completion script for your shell"),

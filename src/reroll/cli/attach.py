@@ -113,7 +113,7 @@ async def _attach(
     problems = [
         *gaps,
         *(f"{one.key}: no revision of its template within {args.timeout}" for one in late),
-        *(f"{key}: paused, so its template has no revision yet; attach it later" for key in paused),
+        *(f"{key}: no revision of its template while it is paused" for key in paused),
         *(f"{one.config}: {one.problem}" for one in results if one.problem),
     ]
     _show(args.output, results, problems)

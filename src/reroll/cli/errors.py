@@ -11,6 +11,8 @@ class Exit(IntEnum):
     """It could not do what was asked; the sentence on stderr says why."""
     USAGE = 2
     """The command line, a setting or an input file is wrong."""
+    WOULD_ROLL = 3
+    """`diff`: something would roll."""
     INTERRUPTED = 130
     """Ended by Ctrl-C."""
 

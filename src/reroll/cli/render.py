@@ -14,6 +14,7 @@ from reroll.features.render.names import NAMES, Hash, Naming
 from reroll.features.render.render import ANNOTATION, Options, render
 
 KEY_VARIABLE = "REROLL_RENDER_KEY"
+LARGEST = 256 * 2**20
 SUFFIXES = (".yaml", ".yml", ".json")
 _SIZE = re.compile(r"([0-9]{1,9})([KMG]i?)?B?")
 _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "Ki": 2**10, "Mi": 2**20, "Gi": 2**30}
@@ -77,7 +78,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--max-size",
         metavar="SIZE",
         type=_size,
-        default=256 * 2**20,
+        default=LARGEST,
         help="refuse input that is larger (default: 256Mi)",
     )
 
@@ -91,9 +92,9 @@ def run(args: argparse.Namespace) -> int:
             Exit.USAGE,
         )
     try:
-        inputs = list(_inputs(args.files or ["-"], args.max_size))
-        manifests = read(inputs, Reading(args.namespace, key))
-        del inputs
+        given = list(inputs(args.files or ["-"], args.max_size))
+        manifests = read(given, Reading(args.namespace, key))
+        del given
         options = Options(
             annotation=args.annotation,
             per_source=args.per_source,
@@ -102,13 +103,14 @@ def run(args: argparse.Namespace) -> int:
         )
         rendered = render(manifests, options)
     except BadInputError as error:
-        raise CommandError(_told(error.problems), Exit.USAGE) from None
+        raise CommandError(told(error.problems), Exit.USAGE) from None
     sys.stdout.buffer.write(rendered)
     sys.stdout.buffer.flush()
     return Exit.OK
 
 
-def _told(problems: list[str]) -> str:
+def told(problems: list[str]) -> str:
+    """One sentence, or a list of them."""
     if len(problems) == 1:
         return problems[0]
     lines = "\n".join(f"  {problem}" for problem in problems)
@@ -145,7 +147,8 @@ def _key(args: argparse.Namespace) -> bytes | None:
     return key
 
 
-def _inputs(names: list[str], limit: int) -> Iterator[Input]:
+def inputs(names: list[str], limit: int) -> Iterator[Input]:
+    """What files, folders and standard input (`-`) hold; not more than `limit` bytes together."""
     left = limit
     for name in names:
         for path in [None] if name == "-" else _files(Path(name)):

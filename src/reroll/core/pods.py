@@ -5,7 +5,7 @@ no more. The same types are filled from watch lines (JSON) and from manifests (`
 """
 
 import hashlib
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -121,14 +121,15 @@ def fingerprint(raw: msgspec.Raw) -> bytes:
     pod; the API server's own kinds come in one form.
     """
     try:
-        said = msgspec.json.encode(_without_empty(msgspec.json.decode(raw)), order="sorted")
+        said = msgspec.json.encode(without_empty(msgspec.json.decode(raw)), order="sorted")
     except (msgspec.DecodeError, RecursionError):
         said = bytes(raw)
     return hashlib.blake2b(said, digest_size=16).digest()
 
 
-def _without_empty(value: object) -> object:
+def without_empty(value: Any) -> Any:
+    """The value less the fields that hold nothing, however deep."""
     if isinstance(value, dict):
-        left = ((key, _without_empty(each)) for key, each in value.items())
+        left = ((key, without_empty(each)) for key, each in value.items())
         return {key: each for key, each in left if each not in ({}, [], None)}
-    return [_without_empty(each) for each in value] if isinstance(value, list) else value
+    return [without_empty(each) for each in value] if isinstance(value, list) else value

@@ -181,10 +181,15 @@ def merge_patch(
     *,
     subresource: str | None = None,
     manager: str = FIELD_MANAGER,
+    dry_run: bool = False,
 ) -> Request:
-    """Guarded if `body` carries `metadata.resourceVersion`: another version answers 409."""
+    """Guarded if `body` carries `metadata.resourceVersion`: another version answers 409.
+
+    With `dry_run` nothing is written, and the answer is what the object would become.
+    """
     path = resource.path(namespace, name, subresource)
-    return _patch(resource, path, MERGE_PATCH, body, [("fieldManager", manager)])
+    query = [("fieldManager", manager), *([("dryRun", "All")] if dry_run else ())]
+    return _patch(resource, path, MERGE_PATCH, body, query)
 
 
 def apply(

@@ -69,10 +69,12 @@ def of_workload(uid: str, revisions: Iterable[Revision]) -> list[Revision]:
 
 
 def is_ready(kind: Kind, manifest: Manifest, revisions: list[Revision]) -> bool:
-    """Whether the revision of the template that the workload has now is there."""
+    """Whether the revision of the template that the workload has now is there, or will not come."""
     if kind.revisions is Revisions.NONE:
         return True
-    return bool(revisions) and is_observed(manifest.status, manifest.metadata.generation)
+    paused = pick(manifest, kind.still) == msgspec.Raw(b"true")
+    seen = is_observed(manifest.status, manifest.metadata.generation)
+    return seen and (bool(revisions) or paused)
 
 
 def lacks_revision(

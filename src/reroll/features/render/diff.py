@@ -14,6 +14,7 @@ import msgspec
 from reroll.core.kinds import Strategy
 from reroll.core.names import claimed
 from reroll.core.objects import Content, Key, Reference
+from reroll.core.pods import without_empty
 from reroll.core.policy import STAMP
 from reroll.features.render.manifests import Manifests, Workload
 from reroll.features.render.nodes import at, text_of
@@ -80,7 +81,7 @@ class Side:
         if found is None:
             node = at(workload.object.place.node, workload.kind.template)
             found = value_of(node) if node is not None else {}
-        return _without_empty(found)
+        return without_empty(found)
 
     def used(self, workload: Workload) -> dict[Key, dict[str, bytes]]:
         """The digests that a workload uses, by plain source and key."""
@@ -158,7 +159,7 @@ def _plain(template: Any, names: Mapping[str, str], stamp: str) -> Any:
     for name in [*annotations]:
         if name.startswith(_PREFIX) or name in {stamp, STAMP}:
             del annotations[name]
-    return _without_empty(told)
+    return without_empty(told)
 
 
 def _renamed(value: Any, names: Mapping[str, str]) -> Any:
@@ -183,10 +184,3 @@ def _unlike(was: Any, is_: Any, path: str) -> Iterator[str]:
             yield from _unlike(old, new, f"{path}[{name}]")
     elif was != is_:
         yield path
-
-
-def _without_empty(value: Any) -> Any:
-    if isinstance(value, dict):
-        left = ((key, _without_empty(each)) for key, each in value.items())
-        return {key: each for key, each in left if each not in ({}, [], None)}
-    return [_without_empty(each) for each in value] if isinstance(value, list) else value
