@@ -11,7 +11,16 @@ from typing import Annotated, Any, Literal, NamedTuple, get_args, get_origin, ge
 import msgspec
 
 from reroll.core.durations import format_duration
-from reroll.core.values import PARSERS, Address, KindNames, LabelSelector, Texts
+from reroll.core.values import (
+    PARSERS,
+    Address,
+    DialectNames,
+    KindNames,
+    LabelSelector,
+    OtherNames,
+    SourceKinds,
+    Texts,
+)
 
 ENVIRONMENT_PREFIX = "REROLL_"
 
@@ -75,6 +84,21 @@ class Settings(msgspec.Struct, frozen=True):
     exclude_kinds: Annotated[
         KindNames, About(SCOPE, "leave these kinds of workloads alone", "Job,CronJob")
     ] = KindNames(())
+    exclude_sources: Annotated[
+        SourceKinds, About(SCOPE, "no change of these kinds of sources rolls anything", "Secret")
+    ] = SourceKinds(())
+    dialects: Annotated[
+        DialectNames,
+        About(SCOPE, "whose annotations are read: of this product, and of other tools", "reroll"),
+    ] = DialectNames(("reroll", "reloader", "wave"))
+    annotation_names: Annotated[
+        OtherNames,
+        About(
+            SCOPE,
+            "annotations of other tools that go by another name in this cluster",
+            "reloader.stakater.com/auto=example.com/auto",
+        ),
+    ] = OtherNames(())
     auto_all: Annotated[bool, About(SCOPE, "every workload is in, unless it opted out", "true")] = (
         False
     )
@@ -87,6 +111,26 @@ class Settings(msgspec.Struct, frozen=True):
             "restart",
         ),
     ] = ""
+    reloader_strategy: Annotated[
+        Literal["env-vars", "annotations"],
+        About(ROLL, "what marks a roll of a workload with Reloader's annotations", "annotations"),
+    ] = "env-vars"
+    reload_on_create: Annotated[
+        bool,
+        About(ROLL, "a source that appears rolls workloads with Reloader's annotations", "true"),
+    ] = False
+    reload_on_delete: Annotated[
+        bool,
+        About(ROLL, "a source that goes away rolls them, as far as pods can start without", "true"),
+    ] = False
+    foreign_hashes: Annotated[
+        Literal["same", "keyed"],
+        About(
+            ROLL,
+            "the hashes in marks of other tools: the same as theirs, or keyed, which give no weak password away",
+            "keyed",
+        ),
+    ] = "same"
     mounts: Annotated[
         Literal["frozen", "live"],
         About(ROLL, "whether a plain volume mount rolls a workload that does not say", "live"),

@@ -44,6 +44,7 @@ def test_the_order_of_the_gates() -> None:
     assert [gate.__name__ for gate in GATES] == [
         "ended",
         "stranded",
+        "pause_over",
         "not_enabled",
         "unread",
         "new_here",
@@ -54,6 +55,7 @@ def test_the_order_of_the_gates() -> None:
         "rolled_elsewhere",
         "source_missing",
         "paused",
+        "resting",
         "debouncing",
     ]
 

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -109,7 +110,12 @@ def keys(*names: str) -> frozenset[str]:
 
 
 def test_every_field_that_can_name_a_source_is_a_use_and_nothing_else_is() -> None:
-    assert list(uses(FULL)) == [
+    found = list(uses(FULL))
+
+    for use in found:
+        assert use.how.endswith(f" of container {use.container}")
+        assert use.mounted is use.how.startswith("volume ")
+    assert [msgspec.structs.replace(use, container="", mounted=False) for use in found] == [
         Use("Secret", "init-env", "env A of container init", keys("a"), needs=keys("a")),
         Use("ConfigMap", "sidecar-env", "envFrom of container sidecar"),
         Use("ConfigMap", "env-cm", "env C of container web", keys("c"), needs=keys("c")),

@@ -24,6 +24,7 @@ def test_the_rights_for_all_kinds() -> None:
         "configmaps": looks,
         "secrets": looks,
         "secretproviderclasspodstatuses": {"list", "watch"},
+        "secretproviderclasses": {"get"},
         "deployments": changes,
         "statefulsets": changes,
         "daemonsets": changes,

@@ -17,6 +17,8 @@ TOLD: frozenset[Reason] = frozenset(
     {
         Reason.SOURCE_MISSING,
         Reason.PAUSED,
+        Reason.RESTING,
+        Reason.RESUMED,
         Reason.UNDONE,
         Reason.REPAIRED,
         Reason.KEY_LOST,

@@ -11,7 +11,7 @@ import msgspec
 
 from reroll.core.digest import ABSENT, AWAITED, reference_digest
 from reroll.core.kinds import SOURCE_KINDS, Kind, Watched
-from reroll.core.objects import Content, Key, Moment, Problem, Reference
+from reroll.core.objects import Content, Key, Moment, Problem, Reference, Term
 from reroll.core.policy import Policy
 from reroll.core.records import Record
 from reroll.core.workloads import Workload
@@ -112,6 +112,9 @@ def compare(seen: Snapshot) -> Comparison:
         terms = reference.counted(there)
         if not terms:
             continue
+        if there and not there.has_hashes_for(terms):
+            unread.append(reference)
+            continue
         if content is not Absence.FORBIDDEN and reference.missing_from(there):
             missing.append(reference)
         if reference.only_presence_matters:
@@ -122,16 +125,19 @@ def compare(seen: Snapshot) -> Comparison:
             if content is Absence.MISSING:
                 gone[entry] = AWAITED if reference.required else ABSENT
                 wanted[entry] = _kept(seen, reference, recorded) or gone[entry]
+                if recorded not in _NEVER_THERE and any(term.on_delete for term in terms):
+                    wanted[entry] = gone[entry]
+                    changes.append(Change(reference, entry, _left(seen, reference), by=_by(terms)))
             elif recorded is not None:
                 wanted[entry] = recorded
             continue
         wanted[entry] = digest
-        changed = _has_changed(seen, reference, recorded, there)
+        changed = _has_changed(seen, reference, recorded, there, terms)
         if changed is None:
             lost = True
         elif changed:
-            by = frozenset(term.dialect for term in terms if term.dialect)
-            changes.append(Change(reference, entry, there.changed, _keys(reference, there), by))
+            keys = _keys(reference, there)
+            changes.append(Change(reference, entry, there.changed, keys, _by(terms)))
     return Comparison(wanted, tuple(changes), tuple(missing), tuple(unread), gone, lost)
 
 
@@ -150,6 +156,16 @@ _NEVER_THERE = frozenset((None, ABSENT, AWAITED))
 _TOLD_BY_PODS = frozenset(row.name for row in SOURCE_KINDS if row.watched is Watched.STATUSES)
 
 
+def _by(terms: tuple[Term, ...]) -> frozenset[str]:
+    return frozenset(term.dialect for term in terms if term.dialect)
+
+
+def _left(seen: Snapshot, reference: Reference) -> Moment:
+    """When a source went away."""
+    since = seen.gone.get(reference.source, 0)
+    return Moment(since - 1, since) if since else Moment()
+
+
 def _keys(reference: Reference, content: Content) -> frozenset[str]:
     """The keys that changed, of those that the workload uses."""
     keys = content.changed_keys - reference.without
@@ -157,7 +173,11 @@ def _keys(reference: Reference, content: Content) -> frozenset[str]:
 
 
 def _has_changed(
-    seen: Snapshot, reference: Reference, recorded: str | None, content: Content
+    seen: Snapshot,
+    reference: Reference,
+    recorded: str | None,
+    content: Content,
+    terms: tuple[Term, ...],
 ) -> bool | None:
     """Whether a content that exists is news to the workload's pods; `None` if nothing can tell."""
     record = seen.workload.record
@@ -167,15 +187,18 @@ def _has_changed(
     if reference.source.kind in _TOLD_BY_PODS or (reference.required and content.created):
         # No pod can have started without a required source, so its first content is no news.
         return False
-    if recorded is not None:
+    if recorded == AWAITED:
         return True
+    appears = any(term.on_create for term in terms)
+    if recorded is not None:
+        return appears
     changed = content.changed
     if not isinstance(record, Record):
         # Not adopted yet, but the change was watched after the workload was: its pods are older.
         return 0 < seen.workload.seen <= changed.after
     if reference.pattern:
         # A glob that the record knows found one more source.
-        return reference.pattern in record.s
+        return appears and reference.pattern in record.s
     # A new reference: its pods came with the template that made it, unless the content is newer.
     # Sources tell whole seconds.
     return (

@@ -61,6 +61,8 @@ class Kind(msgspec.Struct, frozen=True):
     """Its annotations are copied to its revisions and come back with an undo."""
     still: Path = ()
     """A boolean that says: do not start anything now (`paused`, `suspend`)."""
+    keeps_back: bool = False
+    """While that is so, a changed template replaces no pods."""
     replaces_pods: bool = True
     """A changed template replaces its pods, rather than being for those of the next run."""
     update_strategy: Path = ()
@@ -81,7 +83,7 @@ KINDS: tuple[Kind, ...] = (
     Kind(
         "Deployment", "apps", "v1", "deployments", _TEMPLATE, _ROLLS,
         revisions=Revisions.REPLICA_SETS, copies_record=True, still=("spec", "paused"),
-        replicas=_REPLICAS,
+        keeps_back=True, replicas=_REPLICAS,
     ),
     Kind(
         "StatefulSet", "apps", "v1", "statefulsets", _TEMPLATE, _ROLLS,

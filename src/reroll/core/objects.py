@@ -35,6 +35,8 @@ class Term(msgspec.Struct, frozen=True, gc=False):
     """An optional source that appears is news."""
     on_delete: bool = False
     """A source that goes away is news."""
+    hashed: bool = False
+    """Its marks need the hash that another tool makes of a source, see `Content.hashes`."""
 
     def hold(self, marks: frozenset[str]) -> bool:
         return self.unless.isdisjoint(marks) and (not self.needs or self.needs in marks)
@@ -144,7 +146,7 @@ class Content(msgspec.Struct, frozen=True, gc=False):
     """What is wrong with how it says whether to ignore it."""
     marks: frozenset[str] = frozenset()
     """What dialects have it say about itself, see `Term`."""
-    hashes: dict[str, str] = {}
+    hashes: tuple[tuple[str, str], ...] = ()
     """The hashes that other tools make of it, by dialect; only where a workload needs one."""
     allow_from: frozenset[str] = frozenset()
     created: bool = False
@@ -153,6 +155,12 @@ class Content(msgspec.Struct, frozen=True, gc=False):
     @property
     def keys(self) -> frozenset[str]:
         return frozenset(next(iter(self.digests.values()), {}))
+
+    def has_hashes_for(self, terms: tuple[Term, ...]) -> bool:
+        return all(self.hash_of(term.dialect) for term in terms if term.hashed)
+
+    def hash_of(self, dialect: str) -> str | None:
+        return next((value for name, value in self.hashes if name == dialect), None)
 
 
 class Problem(msgspec.Struct, frozen=True, gc=False):

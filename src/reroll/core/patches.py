@@ -11,7 +11,7 @@ from typing import Any
 from reroll.core.kinds import Kind, Path, Strategy
 from reroll.core.marks import Carrier, Mark
 from reroll.core.plan import Plan
-from reroll.core.policy import STATE
+from reroll.core.policy import STATE, Pause
 from reroll.core.records import write
 from reroll.core.workloads import Workload
 
@@ -25,16 +25,31 @@ def pointer(*steps: str | int) -> str:
     return "".join("/" + str(step).replace("~", "~0").replace("/", "~1") for step in steps)
 
 
-def patch(workload: Workload, kind: Kind, plan: Plan) -> list[Operation]:
+def patch(
+    workload: Workload, kind: Kind, plan: Plan, pause: Pause | None = None
+) -> list[Operation]:
     """The record, and with it whatever makes the workload roll, guarded by the old record."""
-    if plan.record is None:
-        return []
-    operations = _record(workload, write(plan.record))
+    operations = _record(workload, write(plan.record)) if plan.record else []
     if plan.roll is Strategy.RESTART:
         operations += _restart(workload, kind, plan)
     elif plan.roll in _MARKED:
         operations += _marks(workload, kind, plan.marks)
+    if pause is not None and plan.pause is not None:
+        operations += _pause(workload, kind, plan, pause)
     return operations
+
+
+def _pause(workload: Workload, kind: Kind, plan: Plan, pause: Pause) -> list[Operation]:
+    """Keep a roll back, and tell since when; or let it go. Somebody else's pause stays."""
+    mark: Path = ("metadata", "annotations", pause.mark)
+    if plan.pause and plan.record:
+        at = plan.record.at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        return [_test(kind.still, None), _add(kind.still, value=True), _add(mark, at)]
+    guard = _test(mark, workload.annotations.get(pause.mark))
+    done = [guard, {"op": "remove", "path": pointer(*mark)}]
+    if workload.still:
+        done += [_test(kind.still, value=True), {"op": "remove", "path": pointer(*kind.still)}]
+    return done
 
 
 def writes_template(kind: Kind, operations: list[Operation]) -> bool:

@@ -11,6 +11,7 @@ import msgspec
 
 from reroll.core.kinds import SOURCE_KINDS, source_kind
 from reroll.core.objects import Key, Problem
+from reroll.core.regexes import compiled
 
 _NAME = re.compile(r"[a-z0-9*?]([-a-z0-9.*?]*[a-z0-9*?])?")
 _NAMESPACE = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
@@ -24,23 +25,29 @@ class Pattern(msgspec.Struct, frozen=True, gc=False):
     namespace: str | None
     name: str
     key: str | None = None
+    regex: bool = False
+    """Its name is a regular expression."""
 
     @property
     def is_glob(self) -> bool:
-        return _GLOB.search(self.name) is not None
+        """Whether it may mean several sources."""
+        return self.regex or _GLOB.search(self.name) is not None
+
+    def means(self, name: str) -> bool:
+        return compiled(self.name).matches(name) if self.regex else fnmatchcase(name, self.name)
 
     def matches(self, source: Key, home: str) -> bool:
         """Whether it means `source` when it stands on an object of the namespace `home`."""
         return (
             self.kind == source.kind
             and (self.namespace or home) == source.namespace
-            and fnmatchcase(source.name, self.name)
+            and self.means(source.name)
         )
 
     def __str__(self) -> str:
         namespace = f"{self.namespace}/" if self.namespace else ""
         key = f"#{self.key}" if self.key else ""
-        return f"{self.kind.lower()}/{namespace}{self.name}{key}"
+        return f"{self.kind.lower()}/{namespace}{'~' if self.regex else ''}{self.name}{key}"
 
 
 def parse_patterns(text: str, where: str) -> tuple[tuple[Pattern, ...], tuple[Problem, ...]]:
@@ -78,6 +85,11 @@ def _parse(item: str) -> Pattern | str:
     if "#" in item and not _DATA_KEY.fullmatch(key):
         return 'has no valid key after "#"; keys have letters, digits, "-", "_" and "."'
     return Pattern(kind.name, namespace, name, key or None)
+
+
+def is_plain_name(text: str) -> bool:
+    """Whether it can be the name of a source."""
+    return _is_name(text) and not _GLOB.search(text)
 
 
 def _is_name(name: str) -> bool:

@@ -44,6 +44,10 @@ class Plan(msgspec.Struct, frozen=True, gc=False):
     """Work of an earlier roll to go on with."""
     repair: Repair | None = None
     """What another tool did to it, to be undone."""
+    pause: bool | None = None
+    """Whether it is paused with this, or no longer."""
+    look_at: datetime | None = None
+    """Look again then, whatever comes of this."""
     look_back: bool = False
     """The revisions of the workload are needed to decide."""
     revisit_at: datetime | None = None
@@ -60,6 +64,9 @@ def plan(seen: Snapshot, now: datetime, dialects: Dialects = ALL) -> Plan:
     problems = seen.policy.problems + seen.workload.problems + seen.problems + _spoilt(seen)
     if found is None:
         found = _roll(seen, comparison, now, dialects)
+    pause = seen.policy.pause
+    if pause and pause.since and found.pause is None:
+        found = msgspec.structs.replace(found, look_at=pause.until)
     return msgspec.structs.replace(found, problems=problems) if problems else found
 
 
@@ -86,6 +93,21 @@ def stranded(seen: Snapshot, found: Comparison, now: datetime) -> Plan | None:
     if repair.waits and (held := unread(seen, found, now) or source_missing(seen, found, now)):
         return held
     return Plan(Reason.REPAIRED, Reason.REPAIRED.sentence, repair=repair)
+
+
+def pause_over(seen: Snapshot, _: Comparison, now: datetime) -> Plan | None:
+    """What was gathered rolls: its time has come, or somebody ended the pause, or opted out."""
+    pause, record = seen.policy.pause, seen.workload.record
+    if pause is None or pause.until is None:
+        return None
+    if seen.workload.still and seen.policy.enabled and now < pause.until:
+        return None
+    after = (
+        successor(record, record.n, at=now, why=Reason.RESUMED.word)
+        if isinstance(record, Record)
+        else None
+    )
+    return Plan(Reason.RESUMED, Reason.RESUMED.sentence, record=after, pause=False)
 
 
 def not_enabled(seen: Snapshot, _: Comparison, _now: datetime) -> Plan | None:
@@ -179,7 +201,27 @@ def source_missing(_: Snapshot, found: Comparison, _now: datetime) -> Plan | Non
 
 
 def paused(seen: Snapshot, _: Comparison, _now: datetime) -> Plan | None:
-    return _nothing(Reason.PAUSED) if seen.workload.still else None
+    pause = seen.policy.pause
+    is_ours = pause is not None and pause.since is not None
+    return _nothing(Reason.PAUSED) if seen.workload.still and not is_ours else None
+
+
+def resting(seen: Snapshot, _: Comparison, now: datetime) -> Plan | None:
+    """What cannot be paused gathers changes between two rolls."""
+    pause, record = seen.policy.pause, seen.workload.record
+    if pause is None or _is_kept_back(seen) or not isinstance(record, Record):
+        return None
+    until = record.rolled + pause.period if record.rolled else now
+    return Plan(Reason.RESTING, Reason.RESTING.sentence, revisit_at=until) if now < until else None
+
+
+def _is_kept_back(seen: Snapshot) -> bool:
+    """Whether a pause keeps its roll back."""
+    strategy = seen.policy.strategy_for(seen.kind)
+    return seen.kind.keeps_back and strategy in _ON_TEMPLATE
+
+
+_ON_TEMPLATE = frozenset((Strategy.STAMP, Strategy.ENV, Strategy.RESTART))
 
 
 def debouncing(seen: Snapshot, _: Comparison, now: datetime) -> Plan | None:
@@ -196,6 +238,7 @@ def debouncing(seen: Snapshot, _: Comparison, now: datetime) -> Plan | None:
 GATES: tuple[Gate, ...] = (
     ended,
     stranded,
+    pause_over,
     not_enabled,
     unread,
     new_here,
@@ -206,6 +249,7 @@ GATES: tuple[Gate, ...] = (
     rolled_elsewhere,
     source_missing,
     paused,
+    resting,
     debouncing,
 )
 
@@ -233,7 +277,11 @@ def _roll(seen: Snapshot, found: Comparison, now: datetime, dialects: Dialects) 
     message = f"{', '.join(names)} changed" + (f" ({', '.join(keys)})" if keys else "")
     roll = Roll(seen, strategy, found.changes, value, found.wanted, record)
     marks = dialects.marks(roll)
-    return Plan(Reason.CONFIG_CHANGED, message, record, strategy, value, marks, found.changes)
+    decided = Plan(Reason.CONFIG_CHANGED, message, record, strategy, value, marks, found.changes)
+    pause = seen.policy.pause
+    if pause and pause.since is None and _is_kept_back(seen):
+        return msgspec.structs.replace(decided, pause=True, look_at=now + pause.period)
+    return decided
 
 
 def _record(

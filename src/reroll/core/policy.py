@@ -5,7 +5,7 @@ applies.
 """
 
 from collections.abc import Iterator
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import msgspec
 
@@ -61,6 +61,19 @@ class Repair(msgspec.Struct, frozen=True, gc=False):
     """Only once all is there that its pods need."""
 
 
+class Pause(msgspec.Struct, frozen=True, gc=False):
+    """Changes are gathered for a while: a roll is kept back so long, or the next one is."""
+
+    period: timedelta
+    mark: str
+    """The annotation that tells since when."""
+    since: datetime | None = None
+
+    @property
+    def until(self) -> datetime | None:
+        return self.since + self.period if self.since else None
+
+
 class Policy(msgspec.Struct, frozen=True, gc=False):
     enabled: bool | None = None
     """`None`: nobody said anything."""
@@ -73,8 +86,7 @@ class Policy(msgspec.Struct, frozen=True, gc=False):
     """`None`: what its kind does by default."""
     debounce: timedelta = timedelta(seconds=1)
     debounce_limit: timedelta = timedelta(seconds=10)
-    pause: timedelta = timedelta()
-    """How long a roll is held back, or the next one, to gather further changes."""
+    pause: Pause | None = None
     reload: Reload = Reload()
     repair: Repair | None = None
     problems: tuple[Problem, ...] = ()

@@ -39,12 +39,17 @@ class Reason(Enum):
         "Repaired",
         "another tool had kept its pods from starting, and no longer looks after it: undone",
     )
+    RESUMED = "Resumed", "the pause in which changes are gathered is over: it rolls now"
     CONTINUED = "Continued", "work that an earlier roll left unfinished goes on"
     FINISHED = "Finished", "every pod has the current configuration"
 
     # What stands in the way
     SOURCE_MISSING = "SourceMissing", "a source that its pods cannot start without does not exist"
     PAUSED = "Paused", "the workload is paused or suspended; it rolls when that ends"
+    RESTING = (
+        "Resting",
+        "it rolled a short while ago; further changes are gathered until its pause is over",
+    )
     DEBOUNCING = "Debouncing", "its configuration changed just now; waiting for quiet"
     SOURCE_FORBIDDEN = "SourceForbidden", "a source may not be read; grant `get` on it"
     WAITING = "Waiting", "the content of its sources is being read"

@@ -28,6 +28,8 @@ class Use(msgspec.Struct, frozen=True, gc=False):
     live: bool = False
     needs: frozenset[str] = frozenset()
     """The keys without which it cannot start, unless it is optional."""
+    container: str = ""
+    mounted: bool = False
 
 
 def uses(spec: PodSpec) -> Iterator[Use]:
@@ -95,11 +97,20 @@ def _env_uses(container: Container) -> Iterator[Use]:
                 keys = frozenset((selector.key,))
                 how = f"env {env.name} {where}"
                 optional = bool(selector.optional)
-                yield Use(kind, selector.name, how, keys, optional=optional, needs=keys)
+                yield Use(
+                    kind,
+                    selector.name,
+                    how,
+                    keys,
+                    optional=optional,
+                    needs=keys,
+                    container=container.name,
+                )
     for env_from in given(container.env_from):
         for kind, ref in (("ConfigMap", env_from.config_map_ref), ("Secret", env_from.secret_ref)):
             if ref is not None and ref.name:
-                yield Use(kind, ref.name, f"envFrom {where}", optional=bool(ref.optional))
+                how, optional = f"envFrom {where}", bool(ref.optional)
+                yield Use(kind, ref.name, how, optional=optional, container=container.name)
 
 
 def _volume_uses(volume: Volume, mounts: list[tuple[Container, VolumeMount]]) -> Iterator[Use]:
@@ -110,7 +121,17 @@ def _volume_uses(volume: Volume, mounts: list[tuple[Container, VolumeMount]]) ->
             part = "" if live else " (subPath)"
             how = f"volume {volume.name}{part} of container {container.name}"
             keys = _keys(items, mount)
-            yield Use(kind, name, how, keys, optional=optional, live=live, needs=needs)
+            yield Use(
+                kind,
+                name,
+                how,
+                keys,
+                optional=optional,
+                live=live,
+                needs=needs,
+                container=container.name,
+                mounted=True,
+            )
 
 
 def _volume_sources(volume: Volume) -> Iterator[tuple[str, str, list[KeyToPath] | None, bool]]:

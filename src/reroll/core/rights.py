@@ -20,6 +20,8 @@ def cluster(kinds: Iterable[Kind], *, namespaces: bool = True) -> list[Rule]:
     for row in SOURCE_KINDS:
         get = () if row.watched is Watched.STATUSES else ("get",)
         rules.append(_rule(row.group, row.plural_to_watch, *get, "list", "watch"))
+        if row.watched is Watched.STATUSES:
+            rules.append(_rule(row.group, row.plural, "get"))
     rules += [_rule(kind.group, kind.plural, "get", "list", "watch", "patch") for kind in kinds]
     for revisions in sorted({kind.revisions for kind in kinds} - {Revisions.NONE}):
         rules.append(_rule("apps", revisions.value, "list"))

@@ -6,18 +6,28 @@ A parser takes what a flag, a variable or a YAML file gave, and answers with the
 
 # ruff: noqa: TRY004  a wrong type is a wrong value here, told to people and not to programmers
 
+import re
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any, NewType
 
+from reroll.core.dialects.rows import Options
+from reroll.core.dialects.table import DIALECTS
 from reroll.core.durations import parse_duration
-from reroll.core.kinds import KINDS
+from reroll.core.kinds import KINDS, SOURCE_KINDS, source_kind
 from reroll.core.selectors import parse_selector
 
 Texts = tuple[str, ...]
+_ANNOTATION = re.compile(
+    r"([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-._A-Za-z0-9]*[A-Za-z0-9])?"
+)
 LabelSelector = NewType("LabelSelector", str)
 Address = NewType("Address", str)
 KindNames = NewType("KindNames", tuple[str, ...])
+SourceKinds = NewType("SourceKinds", tuple[str, ...])
+DialectNames = NewType("DialectNames", tuple[str, ...])
+OtherNames = NewType("OtherNames", tuple[str, ...])
+"""`name=other` each."""
 
 
 def _text(given: Any) -> str:
@@ -39,6 +49,37 @@ def _kind_names(given: Any) -> Texts:
     if unknown:
         raise ValueError(f"names no kind with {', '.join(unknown)}; use {', '.join(known)}")
     return names
+
+
+def _source_kinds(given: Any) -> Texts:
+    names = _texts(given)
+    unknown = [name for name in names if source_kind(name) is None]
+    if unknown:
+        known = ", ".join(row.name for row in SOURCE_KINDS)
+        raise ValueError(f"names no kind of source with {', '.join(unknown)}; use {known}")
+    return tuple(kind.name for name in names if (kind := source_kind(name)))
+
+
+def _dialects(given: Any) -> Texts:
+    names, known = _texts(given), [row.name for row in DIALECTS]
+    unknown = sorted(set(names) - set(known))
+    if unknown:
+        raise ValueError(f"names no dialect with {', '.join(unknown)}; use {', '.join(known)}")
+    return names
+
+
+def _other_names(given: Any) -> Texts:
+    pairs = [f"{k}={v}" for k, v in given.items()] if isinstance(given, dict) else _texts(given)
+    known = {w.key for row in DIALECTS for w in row.words(Options()) if w.renamed}
+    for pair in pairs:
+        name, _, other = pair.partition("=")
+        if name not in known:
+            raise ValueError(
+                f"renames {name!r}, which has no other names; see the dialects' reference"
+            )
+        if not _ANNOTATION.fullmatch(other):
+            raise ValueError(f"renames {name} to {other!r}, which is no name of an annotation")
+    return tuple(pairs)
 
 
 def _selector(given: Any) -> str:
@@ -91,6 +132,9 @@ PARSERS: dict[Any, Callable[[Any], Any]] = {
     str: _text,
     Texts: _texts,
     KindNames: _kind_names,
+    SourceKinds: _source_kinds,
+    DialectNames: _dialects,
+    OtherNames: _other_names,
     LabelSelector: _selector,
     Address: _address,
     timedelta: _duration,

@@ -6,18 +6,17 @@ them by name.
 """
 
 from collections.abc import Callable, Mapping
-from datetime import timedelta
 from enum import StrEnum
 from typing import NamedTuple
 
 import msgspec
 
 from reroll.core.compare import Change, Snapshot
-from reroll.core.kinds import Kind, Strategy
+from reroll.core.kinds import SOURCE_KINDS, Kind, Strategy
 from reroll.core.marks import Mark
 from reroll.core.objects import Key, Problem
 from reroll.core.pods import PodSpec
-from reroll.core.policy import Claim, Policy, Repair
+from reroll.core.policy import Claim, Pause, Policy, Repair
 from reroll.core.records import Record
 
 
@@ -41,6 +40,8 @@ class Word(NamedTuple):
     example: str = ""
     prefix: bool = False
     """It is how the names of several variables begin."""
+    renamed: bool = False
+    """Its tool lets people choose another name for it."""
 
 
 class Options(msgspec.Struct, frozen=True):
@@ -48,6 +49,14 @@ class Options(msgspec.Struct, frozen=True):
 
     names: Mapping[str, str] = {}
     """Annotations that go by another name here."""
+    sources: frozenset[str] = frozenset(row.name for row in SOURCE_KINDS)
+    """The kinds of sources that count at all."""
+    annotate: bool = False
+    """Reloader's marks are annotations, not variables."""
+    on_create: bool = False
+    on_delete: bool = False
+    """Whether sources that appear or go away roll what Reloader's annotations opted in."""
+
     keyed: bool = False
     """Digests of ours stand in for the hashes of other tools, which give weak passwords away."""
 
@@ -80,7 +89,7 @@ class Opinion(msgspec.Struct, frozen=True, gc=False):
     """How it rolls, because the workload says so."""
     usual: Strategy | None = None
     """How workloads of its kind roll in this dialect."""
-    pause: timedelta = timedelta()
+    pause: Pause | None = None
     repair: Repair | None = None
     base: Policy | None = None
     """The rest of the policy; only one dialect has a say in that."""
@@ -107,6 +116,14 @@ class OfValues(NamedTuple):
     """Sources that are not there do not exist."""
 
 
+class Plain(NamedTuple):
+    """The values of a source, for the moment in which it is digested."""
+
+    source: Key
+    texts: Mapping[str, bytes]
+    binaries: Mapping[str, bytes] = {}
+
+
 class Dialect(msgspec.Struct, frozen=True):
     name: str
     help: str
@@ -122,5 +139,7 @@ class Dialect(msgspec.Struct, frozen=True):
     """The mark on a source that takes it out of what workloads count that nobody speaks of."""
     source_marks: Callable[[Mapping[str, str], Options], frozenset[str]] | None = None
     """What the annotations of a source say, as marks."""
+    hash_source: Callable[[Plain], str] | None = None
+    """The hash that its tool makes of a source."""
     vetoes: bool = False
     """Its "no" counts for all dialects."""

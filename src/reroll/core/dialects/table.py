@@ -10,18 +10,28 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 import msgspec
 
 from reroll.core.compare import Change
+from reroll.core.dialects.reloader import RELOADER
 from reroll.core.dialects.reroll import REROLL
-from reroll.core.dialects.rows import Dialect, OfValues, Opinion, Options, Place, Roll, Told, Word
+from reroll.core.dialects.rows import (
+    Dialect,
+    OfValues,
+    Opinion,
+    Options,
+    Place,
+    Plain,
+    Roll,
+    Told,
+    Word,
+)
 from reroll.core.dialects.wave import WAVE
-from reroll.core.kinds import SOURCE_KINDS, Strategy
+from reroll.core.kinds import Strategy
 from reroll.core.marks import Mark
 from reroll.core.objects import Key, Term
 from reroll.core.pods import PodSpec
 from reroll.core.policy import Claim, Policy, for_kind, usual
 from reroll.core.vocabulary import Vocabulary
 
-DIALECTS: tuple[Dialect, ...] = (REROLL, WAVE)
-_KINDS = frozenset(row.name for row in SOURCE_KINDS)
+DIALECTS: tuple[Dialect, ...] = (REROLL, RELOADER, WAVE)
 MarksOfValues = Callable[[Key, PodSpec | None, Mapping[str, str]], OfValues]
 
 
@@ -59,7 +69,7 @@ class Dialects:
         told = told._replace(default=usual(told.default, told.kind))
         opinions = [(row, row.read(told, self.options)) for row in self.rows]
         base = next((said.base for _, said in opinions if said.base), told.default)
-        claims = [claim for _, said in opinions if said.enabled for claim in said.claims]
+        claims = [self._counting(c) for _, said in opinions if said.enabled for c in said.claims]
         out = any(said.enabled is False for _, said in opinions)
         if any(row.vetoes and said.enabled is False for row, said in opinions):
             claims = []
@@ -70,7 +80,7 @@ class Dialects:
             enabled=True if claims else False if out else told.default.enabled,
             claims=tuple(claims),
             strategy=_strategy(told, [said for _, said in opinions]),
-            pause=max(said.pause for _, said in opinions) if opinions else base.pause,
+            pause=next((said.pause for _, said in opinions if said.pause), None),
             repair=next((said.repair for _, said in opinions if said.repair), None),
             problems=tuple(problem for _, said in opinions for problem in said.problems),
         )
@@ -81,11 +91,22 @@ class Dialects:
     ) -> Claim | None:
         """What counts of what nobody speaks of, where every workload is in."""
         declined = frozenset().union(*(said.declines for _, said in opinions))
-        kinds = _KINDS.difference(declined, *(claim.kinds for claim in claims))
+        kinds = self.options.sources.difference(declined, *(claim.kinds for claim in claims))
         spoken = [row for row, said in opinions if said.enabled] or list(self.rows)
         but = (pattern for _, said in opinions for claim in said.claims for pattern in claim.but)
         term = Term(spoken[0].name, unless=self._ignored)
         return Claim(term, kinds, but=tuple(but)) if kinds else None
+
+    def _counting(self, claim: Claim) -> Claim:
+        """A claim less the kinds of sources that do not count."""
+        kinds = self.options.sources
+        named = tuple(pattern for pattern in claim.named if pattern.kind in kinds)
+        return msgspec.structs.replace(claim, kinds=claim.kinds & kinds, named=named)
+
+    def hashes(self, plain: Plain, wanted: frozenset[str]) -> tuple[tuple[str, str], ...]:
+        """The hashes that the tools of these dialects make of a source."""
+        rows = [row for row in self.rows if row.name in wanted and row.hash_source]
+        return tuple((row.name, row.hash_source(plain)) for row in rows if row.hash_source)
 
     def source_marks(self, annotations: Mapping[str, str]) -> frozenset[str]:
         """What the annotations of a source say about it."""
@@ -101,7 +122,6 @@ class Dialects:
             for row in rows or self.rows[:1]
             for mark in row.marks(_counted_by(row.name, roll), self.options)
         )
-
 
     def of_values(
         self, by: Collection[str], strategy: Strategy | None

@@ -11,9 +11,10 @@ from datetime import datetime
 import msgspec
 
 from reroll.core.dialects.reroll import allowed_namespaces, ignores
+from reroll.core.dialects.rows import Plain
 from reroll.core.dialects.table import ALL, Dialects
 from reroll.core.digest import value_digests
-from reroll.core.objects import Content, Moment
+from reroll.core.objects import Content, Key, Moment
 from reroll.core.policy import IGNORE
 from reroll.core.workloads import Metadata
 
@@ -64,16 +65,32 @@ _texts = msgspec.json.Decoder(dict[str, str] | None)
 
 
 def content(
-    source: Source, keyring: Keyring | None, changed: Moment, dialects: Dialects = ALL
+    source: Source,
+    keyring: Keyring | None,
+    changed: Moment,
+    dialects: Dialects = ALL,
+    hashed: frozenset[str] = frozenset(),
 ) -> Content:
-    """What is kept of a source. `keyring` is for a Secret."""
+    """What is kept of a source. `keyring` is for a Secret; `hashed`: for whom hashes are needed."""
     values = values_of(source, are_encoded=keyring is not None)
     if keyring is None:
         digests = {"": value_digests(values, None)}
     else:
         digests = {key_id: value_digests(values, key) for key_id, key in keyring.items()}
     created = changed.at is not None and changed.at == source.metadata.creation_timestamp
-    return annotated(Content(digests, changed=changed, created=created), source.metadata, dialects)
+    hashes = dialects.hashes(_plain(source, keyring is not None), hashed) if hashed else ()
+    kept = Content(digests, changed=changed, created=created, hashes=hashes)
+    return annotated(kept, source.metadata, dialects)
+
+
+def _plain(source: Source, is_secret: bool) -> Plain:
+    key = Key(
+        "Secret" if is_secret else "ConfigMap", source.metadata.namespace, source.metadata.name
+    )
+    without = msgspec.structs.replace(source, binary_data=msgspec.Raw())
+    texts = values_of(without, are_encoded=is_secret)
+    binaries = values_of(msgspec.structs.replace(source, data=msgspec.Raw()), are_encoded=False)
+    return Plain(key, texts, binaries)
 
 
 def values_of(source: Source, *, are_encoded: bool) -> dict[str, bytes]:
@@ -124,13 +141,20 @@ def _decoded(texts: Mapping[str, str]) -> dict[str, bytes]:
     return values
 
 
-def mounted_content(reports: Mapping[str, MountReport], changed: Moment) -> Content:
+def mounted_content(
+    key: Key,
+    reports: Mapping[str, MountReport],
+    changed: Moment,
+    dialects: Dialects = ALL,
+    hashed: frozenset[str] = frozenset(),
+) -> Content:
     """The versions of a class that pods have mounted, the newest report of each object."""
     versions: dict[str, bytes] = {}
     for report in sorted(reports.values(), key=lambda r: r.metadata.version):
         for mounted in report.status.objects or ():
             versions[mounted.id] = mounted.version.encode()
-    return Content({"": value_digests(versions, None)}, changed=changed)
+    hashes = dialects.hashes(Plain(key, versions), hashed) if hashed else ()
+    return Content({"": value_digests(versions, None)}, changed=changed, hashes=hashes)
 
 
 def is_same(old: Content, new: Content) -> bool:

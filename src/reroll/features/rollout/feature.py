@@ -8,6 +8,8 @@ from reroll.clock import Clock
 from reroll.controller.logs import Log
 from reroll.controller.pace import Pacer
 from reroll.controller.telemetry import Telemetry
+from reroll.core.dialects.rows import Options
+from reroll.core.dialects.table import DIALECTS, Dialects
 from reroll.core.kinds import KINDS, SOURCE_KINDS, Kind, SourceKind, Strategy, Watched
 from reroll.core.objects import Key
 from reroll.core.policy import Policy
@@ -47,12 +49,25 @@ def scope(settings: Settings) -> Scope:
             debounce=settings.debounce,
             debounce_limit=settings.debounce_limit,
         ),
+        dialects=dialects(settings),
         namespaces=settings.namespaces,
         exclude=settings.exclude_namespaces,
         selector=parse_selector(settings.namespace_selector) or Selector(),
         workloads=parse_selector(settings.workload_selector) or Selector(),
         sources=parse_selector(settings.source_selector) or Selector(),
     )
+
+
+def dialects(settings: Settings) -> Dialects:
+    options = Options(
+        names=dict(pair.split("=", 1) for pair in settings.annotation_names),
+        sources=Options().sources - frozenset(settings.exclude_sources),
+        annotate=settings.reloader_strategy == "annotations",
+        on_create=settings.reload_on_create,
+        on_delete=settings.reload_on_delete,
+        keyed=settings.foreign_hashes == "keyed",
+    )
+    return Dialects([row for row in DIALECTS if row.name in settings.dialects], options)
 
 
 class Rollouts:
@@ -95,7 +110,8 @@ class Rollouts:
         if not self._settings.namespaces:
             feed: Feed = NamespaceFeed(self.world, None, _odd)
             yield [self._watch(NAMESPACES, feed, None, metadata_only=True)]
-        sources = [self._source(row, place) for row in SOURCE_KINDS for place in places]
+        counting = [row for row in SOURCE_KINDS if row.name in self.world.dialects.options.sources]
+        sources = [self._source(row, place) for row in counting for place in places]
         yield [self._workload(kind, place) for kind in self.kinds.values() for place in places]
         yield sources
 

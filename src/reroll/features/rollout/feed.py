@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from reroll.core.kinds import Kind, SourceKind, Watched
 from reroll.core.objects import Key, Moment
 from reroll.core.workloads import Manifest
-from reroll.features.rollout.content import MountReport, Source, Stub, mounted_content
+from reroll.features.rollout.content import MountReport, Source, Stub
 from reroll.features.rollout.world import World
 from reroll.kube import watch
 from reroll.kube.errors import Malformed
@@ -186,7 +186,7 @@ class MountFeed(SourceFeed):
 
     def _tell(self, key: Key, version: int, *, watched: bool) -> None:
         moment = Moment(after=version - 1 if watched else 0, by=version)
-        self._world.sources.content_seen(key, mounted_content(self._reports[key], moment), version)
+        self._world.sources.mounts_seen(key, self._reports[key], moment)
 
 
 class NamespaceFeed(Feed):

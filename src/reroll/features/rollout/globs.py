@@ -1,7 +1,6 @@
 """Who names sources by a glob, and whether it is known yet what that means."""
 
 from collections.abc import Iterable, Iterator
-from fnmatch import fnmatchcase
 
 from reroll.core.objects import Key
 from reroll.core.patterns import Pattern
@@ -47,7 +46,7 @@ class Globs:
     def users_of(self, source: Key) -> Iterator[Key]:
         """The workloads with a glob that means this source."""
         for pattern, users in self._users.get((source.kind, source.namespace), {}).items():
-            if fnmatchcase(source.name, pattern.name):
+            if pattern.means(source.name):
                 yield from users
 
     def mean(self, source: Key) -> bool:

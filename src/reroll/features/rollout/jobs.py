@@ -19,6 +19,7 @@ from reroll.controller.queue import Queue
 from reroll.controller.report import Report, Result
 from reroll.controller.telemetry import Telemetry
 from reroll.core.kinds import Kind, Strategy
+from reroll.core.marks import write_marks
 from reroll.core.objects import Key
 from reroll.core.plan import Plan
 from reroll.core.pods import given
@@ -74,6 +75,7 @@ class Jobs:
         number = decided.record.n if decided.record else 0
         what = hashlib.sha256(f"{seen.uid} {number} {decided.stamp}".encode()).hexdigest()
         job = _job_of(cron, f"{seen.key.name[:52]}-{what[:10]}")
+        write_marks(job["spec"]["template"], decided.marks)
         # It is there if somebody was stopped before the record was written.
         with suppress(AlreadyExists):
             await self._client.send(wire.create(JOBS, seen.key.namespace, job))
@@ -87,6 +89,7 @@ class Jobs:
             return LOOK_AGAIN
         fresh = _fresh_job(msgspec.json.decode(raw))
         fresh["metadata"].setdefault("annotations", {})[STATE] = write(decided.record)
+        write_marks(fresh["spec"]["template"], decided.marks)
         kept = Key(KEPT.kind, seen.key.namespace, f"{seen.key.name[:240]}-reroll-job")
         body = {
             "apiVersion": KEPT.api_version,

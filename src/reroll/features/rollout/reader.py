@@ -31,6 +31,7 @@ CONTINUE_LIMIT = 500
 log = Log("reroll")
 _ROWS = {row.name: row for row in SOURCE_KINDS}
 _source = msgspec.json.Decoder(Source)
+_stub = msgspec.json.Decoder(Stub)
 
 
 class _Page(msgspec.Struct, gc=False):
@@ -116,6 +117,8 @@ class Reader:
             return
         row = _ROWS[key.kind]
         if row.watched is Watched.STATUSES:
+            if key.name and self._world.sources.asks(key):
+                await self._annotations(key)
             for feed in self.mounts:
                 feed.tell_again(key)
             if not key.name:
@@ -148,6 +151,18 @@ class Reader:
         else:
             self._world.sources.seen(row, _source.decode(raw), watched=False)
             self._world.sources.confirmed(key, latest)
+
+    async def _annotations(self, key: Key) -> None:
+        """What a class itself says: what is watched are the reports of those that mount it."""
+        row, annotations = _ROWS[key.kind], {}
+        request = wire.get(resource(row), key.namespace, key.name, metadata_only=True)
+        try:
+            annotations = _stub.decode(await self._client.send(request)).metadata.annotations or {}
+        except NotFound:
+            pass
+        except Forbidden as error:
+            self._problem(key, f"{error}; grant `get` on {row.plural}")
+        self._world.sources.annotations_seen(key, annotations)
 
     async def _expand(self, place: Key) -> None:
         """The sources of a namespace, by name, for the globs that mean some of them."""

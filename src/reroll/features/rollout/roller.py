@@ -132,7 +132,10 @@ class Roller:
             decided = self._plan(seen)
         delay = await self._do(seen, decided)
         self._backoff.succeeded(key)
-        return delay
+        if decided.look_at is None:
+            return delay
+        latest = max(0.0, (decided.look_at - self._clock.now()).total_seconds())
+        return latest if delay is None else min(delay, latest)
 
     def _plan(self, seen: Snapshot) -> Plan:
         return plan(seen, self._clock.now(), self._world.dialects)
@@ -150,7 +153,7 @@ class Roller:
             return await self._go_on(seen, decided)
         if decided.repair is not None:
             return await self._repair(seen, decided)
-        if decided.record is None:
+        if decided.record is None and decided.pause is None:
             return self._hold(seen, decided)
         if decided.roll is not None and (wait := self._pacer.wait()):
             return wait
@@ -223,7 +226,7 @@ class Roller:
     async def _write(self, seen: Snapshot, decided: Plan) -> None:
         """The one patch; its answer is put into the world before anybody looks again."""
         key = seen.workload.key
-        operations = patch(seen.workload, seen.kind, decided)
+        operations = patch(seen.workload, seen.kind, decided, seen.policy.pause)
         request = wire.json_patch(resource(seen.kind), key.namespace, key.name, operations)
         try:
             raw = await self._client.send(request)
@@ -236,7 +239,7 @@ class Roller:
             raise
         self._unanswered.pop(key, None)
         # What the answer shows beside our own change may be older than it.
-        ours = writes_template(seen.kind, operations)
+        ours = writes_template(seen.kind, operations) or decided.pause is False
         self._world.workload_seen(seen.kind, _manifest.decode(raw), watched=ours)
 
     def _tell_unanswered(self, seen: Snapshot) -> None:

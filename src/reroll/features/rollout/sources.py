@@ -4,14 +4,22 @@ Of a source there are digests and versions here, never content. A source that no
 not kept, unless a glob means it.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 import msgspec
 
 from reroll.core.compare import Absence
 from reroll.core.kinds import SOURCE_KINDS, SourceKind
-from reroll.core.objects import Content, Key, Moment
-from reroll.features.rollout.content import Source, changed_at, changed_keys, content, is_same
+from reroll.core.objects import Content, Key, Moment, Term
+from reroll.features.rollout.content import (
+    MountReport,
+    Source,
+    changed_at,
+    changed_keys,
+    content,
+    is_same,
+    mounted_content,
+)
 from reroll.features.rollout.globs import Globs
 from reroll.features.rollout.scope import Scope
 
@@ -24,10 +32,27 @@ _API_VERSIONS = {
 class Known:
     """A source that somebody refers to."""
 
-    __slots__ = ("as_of", "content", "gone", "uid", "unsure_since", "users", "version")
+    __slots__ = (
+        "as_of",
+        "asked",
+        "content",
+        "gone",
+        "hashed",
+        "marks",
+        "uid",
+        "unsure_since",
+        "users",
+        "version",
+    )
 
     def __init__(self) -> None:
         self.users: set[Key] = set()
+        self.hashed: frozenset[str] = frozenset()
+        """The dialects that need the hash that their tool makes of it."""
+        self.asked = False
+        """Whether it matters to somebody what its own annotations say."""
+        self.marks: frozenset[str] | None = None
+        """What they say, of a kind of which no watch brings them."""
         self.content: Content | Absence = Absence.UNREAD
         self.uid = ""
         self.version = 0
@@ -37,6 +62,14 @@ class Known:
         """The version at which it was deleted; 0 if it is there, or nobody knows."""
         self.unsure_since = 0
         """The content may have changed after this version of it."""
+
+    def agree(self, terms: tuple[Term, ...]) -> bool:
+        """One more user, on these terms; whether they ask for what was not read so far."""
+        hashed = frozenset(term.dialect for term in terms if term.hashed)
+        asked = any(term.unless or term.needs for term in terms)
+        more = not hashed <= self.hashed or asked > self.asked
+        self.hashed, self.asked = self.hashed | hashed, self.asked or asked
+        return more
 
 
 class Sources:
@@ -78,15 +111,18 @@ class Sources:
 
     # Who uses what
 
-    def link(self, user: Key, old: set[Key], new: set[Key]) -> None:
-        """A workload used the sources `old` and uses `new` now."""
-        for source in new - old:
+    def link(self, user: Key, old: set[Key], new: Mapping[Key, tuple[Term, ...]]) -> None:
+        """A workload used the sources `old`, and uses `new` now, on these terms."""
+        for source, terms in new.items():
             known = self._known.get(source)
             if known is None:
                 known = self._known[source] = Known()
+                known.agree(terms)
+                self.want(source)
+            elif known.agree(terms) and known.content is not Absence.UNREAD:
                 self.want(source)
             known.users.add(user)
-        for source in old - new:
+        for source in old - new.keys():
             known = self._known.get(source)
             if known is not None:
                 known.users.discard(user)
@@ -152,10 +188,35 @@ class Sources:
         keyring = self.keyring if kind.keyed else None
         after = metadata.version - 1 if watched else known.unsure_since
         moment = Moment(after, metadata.version, changed_at(metadata))
-        new = content(source, keyring, moment, self._scope.dialects)
+        new = content(source, keyring, moment, self._scope.dialects, known.hashed)
         if not self._scope.sources.matches(metadata.labels or {}):
             new = msgspec.structs.replace(new, ignored=True)
         self.content_seen(key, new, metadata.version)
+
+    def mounts_seen(self, key: Key, reports: Mapping[str, MountReport], moment: Moment) -> None:
+        """What pods have mounted of a class."""
+        known = self._find(key)
+        if known is None:
+            return
+        if known.asked and known.marks is None:
+            self._read(key)
+            return
+        before = known.content
+        new = mounted_content(key, reports, moment, self._scope.dialects, known.hashed)
+        marks = known.marks or frozenset()
+        self.content_seen(key, msgspec.structs.replace(new, marks=marks), moment.by)
+        if known.asked and known.content is not before:
+            self._read(key)
+
+    def asks(self, key: Key) -> bool:
+        """Whether it matters to somebody what the annotations of a source say."""
+        known = self._known.get(key)
+        return known is not None and known.asked
+
+    def annotations_seen(self, key: Key, annotations: Mapping[str, str]) -> None:
+        """What a source says of which no watch brings the annotations."""
+        if known := self._known.get(key):
+            known.marks = self._scope.dialects.source_marks(annotations)
 
     def content_seen(self, key: Key, new: Content | Absence, version: int) -> None:
         known = self._find(key)

@@ -159,7 +159,7 @@ class World:
         else:
             told = Told(key, kind, annotations, said_below, info.annotations, self._scope.default)
             found = self.dialects.policy(told)
-        if found.enabled is not True and not found.problems and not found.repair:
+        if found.enabled is not True and not _is_left(found):
             self._untrack(key)
             return
         if before is not None and tracked and found is tracked.policy and seen.uses == before.uses:
@@ -269,7 +269,7 @@ class World:
     def _link(self, key: Key, tracked: Tracked, refs: tuple[Reference, ...]) -> None:
         """Keep the index of who uses what."""
         old = {ref.source for ref in tracked.references}
-        self.sources.link(key, old, {ref.source for ref in refs})
+        self.sources.link(key, old, {ref.source: ref.terms for ref in refs})
 
     # Sources
 
@@ -374,6 +374,11 @@ class World:
 
     def everything(self) -> Iterator[Key]:
         return iter(tuple(self.workloads))
+
+
+def _is_left(found: Policy) -> bool:
+    """Whether there is something to tell, or to bring to its end, of one that is not in."""
+    return bool(found.problems or found.repair or (found.pause and found.pause.since))
 
 
 def _allows(source: Content | Absence, namespace: str) -> bool:

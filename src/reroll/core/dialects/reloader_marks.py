@@ -1,0 +1,113 @@
+"""What Reloader leaves in a pod template: the same names, places and values.
+
+Its hash is not keyed and not free of collisions; it is written for who reads it, and decides
+nothing here.
+"""
+
+import base64
+import hashlib
+from collections.abc import Iterator
+from datetime import UTC
+
+import msgspec
+
+from reroll.core.compare import Change
+from reroll.core.dialects.rows import Options, Plain, Roll
+from reroll.core.kinds import Strategy
+from reroll.core.marks import Mark
+from reroll.core.objects import Content, Key
+from reroll.core.workloads import Workload
+
+NAME = "reloader"
+LAST_RELOADED = "reloader.stakater.com/last-reloaded-from"
+VARIABLE = "STAKATER_"
+DELETED = hashlib.sha1(b"__RELOADER_EMPTY_DELETE_MARKER__", usedforsecurity=False).hexdigest()
+_WRITTEN_WITH = frozenset((Strategy.STAMP, Strategy.ENV, Strategy.TRIGGER, Strategy.RECREATE))
+
+
+class Reloaded(msgspec.Struct, gc=False, rename="camel"):
+    """The source that changed last, in the order in which Reloader writes the fields."""
+
+    type: str
+    name: str
+    namespace: str
+    hash: str
+    container_refs: list[str]
+    observed_at: int
+
+
+def hash_source(plain: Plain) -> str:
+    """SHA-1 of `key=value` pieces, sorted; binary values as base64."""
+    pieces = [key.encode() + b"=" + value for key, value in plain.texts.items()]
+    pieces += [key.encode() + b"=" + base64.b64encode(v) for key, v in plain.binaries.items()]
+    if plain.source.kind == "SecretProviderClass":
+        pieces.append(b"SecretProviderClassName=" + plain.source.name.encode())
+    return hashlib.sha1(b";".join(sorted(pieces)), usedforsecurity=False).hexdigest()
+
+
+def variable(source: Key) -> str:
+    """The name of its variable: `STAKATER_APP_CONFIG_CONFIGMAP`."""
+    return f"{VARIABLE}{''.join(_letters(source.name.upper()))}_{source.kind.upper()}"
+
+
+def _letters(text: str) -> Iterator[str]:
+    """Letters and digits; each run of anything else is one underscore, but not at the beginning."""
+    after_letter = False
+    for character in text:
+        is_letter = character.isascii() and character.isalnum()
+        if is_letter or after_letter:
+            yield character if is_letter else "_"
+        after_letter = is_letter
+
+
+def carrier(workload: Workload, source: Key) -> int:
+    """The container that gets the mark: one that mounts the source, or else uses it, or the first.
+
+    The first too if only init containers use it.
+    """
+    places = {each.name: place for place, each in reversed(tuple(enumerate(workload.containers)))}
+    uses = [use for use in workload.uses if (use.kind, use.name) == (source.kind, source.name)]
+    by_mount = [use for use in uses if use.mounted] or uses
+    return min((places[u.container] for u in by_mount if u.container in places), default=0)
+
+
+def marks(roll: Roll, options: Options) -> tuple[Mark, ...]:
+    if roll.strategy not in _WRITTEN_WITH or not roll.changes:
+        return ()
+    if options.annotate:
+        return (_annotation(roll, roll.changes[-1], options),)
+    # Two names may come to one variable: then it tells of the last.
+    found = {mark.name: mark for mark in (_variable(roll, c, options) for c in roll.changes)}
+    return tuple(found.values())
+
+
+def _variable(roll: Roll, change: Change, options: Options) -> Mark:
+    seen = roll.seen.workload
+    name, value = variable(change.reference.source), _hash(roll, change, options)
+    holding = [place for place, each in enumerate(seen.containers) if name in (each.env or ())]
+    place = holding[0] if holding else carrier(seen, change.reference.source)
+    if value is not None and seen.marks.get(name) == value:
+        # The pods have something else, or there would be no roll: the same value replaces none.
+        value = f"{value}-{roll.record.n}"
+    return Mark(name, value, container=place)
+
+
+def _annotation(roll: Roll, change: Change, options: Options) -> Mark:
+    source, seen = change.reference.source, roll.seen.workload
+    told = Reloaded(
+        type=source.kind.upper(),
+        name=source.name,
+        namespace=source.namespace,
+        hash=_hash(roll, change, options) or DELETED,
+        container_refs=[seen.containers[carrier(seen, source)].name] if seen.containers else [],
+        observed_at=int(roll.record.at.astimezone(UTC).timestamp()),
+    )
+    return Mark(LAST_RELOADED, msgspec.json.encode(told).decode())
+
+
+def _hash(roll: Roll, change: Change, options: Options) -> str | None:
+    """`None` of a source that is gone."""
+    content = roll.seen.sources.get(change.reference.source)
+    if not isinstance(content, Content):
+        return None
+    return roll.wanted[change.entry] if options.keyed else content.hash_of(NAME)
