@@ -8,7 +8,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
 
+import msgspec
+
+from reroll import __version__
+from reroll.cli import krm
 from reroll.cli.errors import CommandError, Exit
+from reroll.features.render.attach_job import attach_jobs
 from reroll.features.render.manifests import BadInputError, Input, Reading, read
 from reroll.features.render.names import NAMES, Hash, Naming
 from reroll.features.render.render import ANNOTATION, Options, render
@@ -67,6 +72,17 @@ def configure(parser: argparse.ArgumentParser) -> None:
         default=Hash.REROLL,
         help="how it is made (default: reroll); kustomize's has no key, also for Secrets",
     )
+    names.add_argument(
+        "--with-attach-job",
+        action="store_true",
+        help="add a Job that runs `reroll attach` after the deploy, with the rights for that",
+    )
+    names.add_argument(
+        "--attach-image",
+        metavar="IMAGE",
+        default=f"reroll:{__version__}",
+        help=f"image of that Job (default: reroll:{__version__})",
+    )
     reading = parser.add_argument_group("reading")
     reading.add_argument(
         "-n", "--namespace", metavar="NAME", default="", help="namespace of objects that name none"
@@ -84,6 +100,16 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    given = list(inputs(args.files or ["-"], args.max_size))
+    if krm.is_function_input(given):
+        return krm.run(args, given[0], _rendered)
+    rendered = _rendered(args, given)
+    sys.stdout.buffer.write(rendered)
+    sys.stdout.buffer.flush()
+    return Exit.OK
+
+
+def _rendered(args: argparse.Namespace, given: list[Input]) -> bytes:
     key = _key(args)
     if not _NAME.fullmatch(args.annotation):
         raise CommandError(
@@ -92,9 +118,8 @@ def run(args: argparse.Namespace) -> int:
             Exit.USAGE,
         )
     try:
-        given = list(inputs(args.files or ["-"], args.max_size))
         manifests = read(given, Reading(args.namespace, key))
-        del given
+        given.clear()
         options = Options(
             annotation=args.annotation,
             per_source=args.per_source,
@@ -102,11 +127,25 @@ def run(args: argparse.Namespace) -> int:
             naming=Naming(args.names, Hash(args.hash), key is not None),
         )
         rendered = render(manifests, options)
+        if args.with_attach_job:
+            rendered += _attach_jobs(args, rendered)
     except BadInputError as error:
         raise CommandError(told(error.problems), Exit.USAGE) from None
-    sys.stdout.buffer.write(rendered)
-    sys.stdout.buffer.flush()
-    return Exit.OK
+    return rendered
+
+
+def _attach_jobs(args: argparse.Namespace, rendered: bytes) -> bytes:
+    """What is to be deployed along with a stream, in the form that the stream has."""
+    manifests = read([Input("<rendered>", rendered)], Reading(args.namespace))
+    objects = attach_jobs(manifests, args.attach_image)
+    if not objects:
+        return b""
+    broken = b"" if rendered.endswith(b"\n") else b"\n"
+    if manifests.objects[-1].place.document.is_json:
+        return broken + b"".join(msgspec.json.encode(one) + b"\n" for one in objects)
+    import yaml
+
+    return broken + yaml.safe_dump_all(objects, explicit_start=True, sort_keys=False).encode()
 
 
 def told(problems: list[str]) -> str:

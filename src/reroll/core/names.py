@@ -30,6 +30,12 @@ KEPT_BY_TOOLS = {
 A deploy that does not have it any more must not delete it: pods of the revisions before use it.
 """
 
+KUSTOMIZE_WILL = "internal.config.kubernetes.io/needsHashSuffix"
+"""The annotation of what kustomize's generators made and will name after its transformers ran."""
+
+ATTACHING = {"app.kubernetes.io/name": "reroll", "app.kubernetes.io/component": "attach"}
+"""Labels of the Job that runs `reroll attach` and of its pods: they name configs and use none."""
+
 KAPP_VERSIONED = "kapp.k14s.io/versioned"
 LONGEST_LABEL = 63
 _KAPP = re.compile(r"(?P<plain>.+)-ver-[0-9]+")

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from reroll.core.kinds import Kind, Revisions
+from reroll.core.names import ATTACHING
 from reroll.core.patches import Operation, pointer
 from reroll.core.pods import given
 from reroll.core.progress import is_observed
@@ -94,6 +95,8 @@ def owners(
     """Who of a workload has to own which of the configs `names`."""
     if kind.revisions is Revisions.NONE:
         metadata = manifest.metadata
+        if ATTACHING.items() <= (metadata.labels or {}).items():
+            return []
         itself = Owner(f"{kind.group}/{kind.version}", kind.name, metadata.name, metadata.uid)
         return [(itself, name) for name in sorted(mentioned(bytes(manifest.spec), names))]
     word = REVISION_KINDS[kind.revisions]

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import msgspec
 
 from reroll.core.kinds import KINDS
+from reroll.core.names import ATTACHING
 from reroll.core.workloads import Metadata
 from reroll.features.names.mentions import mentioned
 from reroll.kube import wire
@@ -56,6 +57,8 @@ def users(
     found: dict[Place, str] = {}
     for one in documents:
         namespace = one.metadata.namespace
+        if ATTACHING.items() <= (one.metadata.labels or {}).items():
+            continue
         for name in mentioned(one.text, names.get(namespace, frozenset())):
             found.setdefault(Place(namespace, name), f"{kind} {one.metadata.name}")
     return found

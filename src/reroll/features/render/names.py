@@ -14,7 +14,15 @@ import msgspec
 from reroll.core.digest import stamp
 from reroll.core.fields import EACH, WITHOUT_NAMESPACE, Field, fields
 from reroll.core.kinds import KINDS, Kind
-from reroll.core.names import KEPT_BY_TOOLS, Scheme, claimed, kustomize_hash, marks, proved
+from reroll.core.names import (
+    KEPT_BY_TOOLS,
+    KUSTOMIZE_WILL,
+    Scheme,
+    claimed,
+    kustomize_hash,
+    marks,
+    proved,
+)
 from reroll.core.objects import Key, Reference
 from reroll.core.policy import DOMAIN
 from reroll.features.render.checksums import Checksums, Used
@@ -75,7 +83,8 @@ def names(manifests: Manifests, naming: Naming) -> Names:
 def _plain(source: Source, naming: Naming) -> str | None:
     """The plain name of a source to be named; empty if it is named already, `None` if it is not."""
     made = source.object
-    if _type(made) in _FIXED or not _asked(made, default=naming.everything):
+    asked = _asked(made, default=naming.everything)
+    if not asked or _type(made) in _FIXED or KUSTOMIZE_WILL in made.annotations:
         return None
     claim = claimed(made.key.name, made.labels, made.annotations)
     if claim is None:
