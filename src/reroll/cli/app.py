@@ -17,6 +17,11 @@ from reroll.cli.errors import CommandError, Exit
 COMMANDS: tuple[tuple[str, str, str], ...] = (
     # name, module, what `reroll --help` says of it
     ("run", "reroll.cli.run", "the controller: roll workloads when their configuration changes"),
+    (
+        "migrate",
+        "reroll.cli.migrate",
+        "come from Reloader or Wave: what they do, as settings of Reroll",
+    ),
     ("attach", "reroll.cli.attach", "after a deploy: let revisions own the configs they use"),
     ("gc", "reroll.cli.gc", "delete the content-named configs that nothing uses"),
     ("render", "reroll.cli.render", "write checksums into manifests on their way to the cluster"),

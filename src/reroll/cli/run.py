@@ -9,11 +9,11 @@ import socket
 import sys
 from collections.abc import Mapping
 from contextlib import suppress
-from pathlib import Path
 from typing import Any
 
 from reroll import __version__
 from reroll.cli.errors import CommandError, Exit
+from reroll.cli.files import read_yaml
 from reroll.clock import SystemClock
 from reroll.controller import logs
 from reroll.controller.events import Recorder
@@ -71,22 +71,7 @@ def _settings(args: argparse.Namespace, environment: Mapping[str, str]) -> Setti
 
 
 def _file(path: str) -> dict[str, Any]:
-    if not path:
-        return {}
-    import yaml
-
-    try:
-        found = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
-    except OSError as error:
-        raise CommandError(f"config file {path}: {error.strerror}", Exit.USAGE) from None
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        told = " ".join(str(error).split())
-        raise CommandError(f"config file {path} is not YAML: {told}", Exit.USAGE) from None
-    if found is None:
-        return {}
-    if not isinstance(found, dict):
-        raise CommandError(f"config file {path}: it has to be `name: value` lines", Exit.USAGE)
-    return {str(key): value for key, value in found.items()}
+    return read_yaml(path, "config file") if path else {}
 
 
 async def _main(settings: Settings, environment: Mapping[str, str]) -> None:

@@ -1,0 +1,112 @@
+"""The values of both charts as our settings: every value that a chart has is a row."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from tests.migration.known import RELOADER_VALUES, WAVE_VALUES
+from tests.migration.test_flags import migrate
+
+from reroll.features.migration.rows import Fate
+from reroll.features.migration.translate import TOOLS, Wrong, _value_row, of_values, tool_named
+
+
+def nested(path: str, value: Any) -> dict[str, Any]:
+    head, _, rest = path.partition(".")
+    return {head: nested(rest, value) if rest else value}
+
+
+@pytest.mark.parametrize(
+    ("tool", "path"),
+    [*(("reloader", p) for p in RELOADER_VALUES), *(("wave", p) for p in WAVE_VALUES)],
+)
+def test_every_value_of_the_charts_has_a_row(tool: str, path: str) -> None:
+    assert _value_row(tool_named(tool), path) is not None
+
+
+@pytest.mark.parametrize("tool", TOOLS, ids=lambda tool: tool.name)
+def test_every_row_names_a_flag_or_says_why_not(tool: Any) -> None:
+    for row in tool.values:
+        assert tool.row(row.flag) if row.flag else row.word, row.path
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "expected"),
+    [
+        ("reloader.autoReloadAll", True, {"auto-all": True}),
+        ("reloader.ignoreSecrets", True, {"exclude-sources": ["Secret"]}),
+        ("reloader.ignoreJobs", True, {"exclude-kinds": ["Job"]}),
+        ("reloader.ignoreNamespaces", "a,b", {"exclude-namespaces": ["a", "b"]}),
+        ("reloader.namespaces", ["a", "b"], {"namespaces": ["a", "b"]}),
+        ("reloader.reloadStrategy", "default", {}),
+        ("reloader.reloadStrategy", "annotations", {"reloader-strategy": "annotations"}),
+        ("reloader.reloadOnDelete", True, {"reload-on-delete": True}),
+        ("reloader.deployment.env.open.KUBERNETES_NAMESPACE", "shop", {"namespaces": ["shop"]}),
+        ("reloader.autoReloadAll", False, {}),
+        ("updateRate", 2.5, {"rate": 2.5}),
+        ("updateBurst", 10, {"burst": 10}),
+        ("webhooks.enabled", True, {}),
+    ],
+)
+def test_a_value_becomes_a_setting(path: str, value: Any, expected: dict[str, Any]) -> None:
+    assert of_values(nested(path, value)).settings == expected
+
+
+def test_two_values_that_mean_one_setting_come_together() -> None:
+    values = {"reloader": {"ignoreJobs": True, "ignoreCronJobs": True, "logLevel": "info"}}
+
+    assert of_values(values).settings == {"exclude-kinds": ["Job", "CronJob"], "log-level": "info"}
+
+
+def test_a_group_of_values_is_told_once_and_empty_ones_not_at_all() -> None:
+    values = {
+        "reloader": {
+            "service": {"port": 9090, "labels": {"a": "b"}},
+            "logLevel": "",
+            "namespaceSelector": "",
+            "custom_annotations": {},
+        }
+    }
+
+    assert [line.given for line in of_values(values).lines] == ["reloader.service"]
+
+
+def test_a_value_that_the_chart_does_not_have_is_told_and_the_rest_counts() -> None:
+    found = of_values({"reloader": {"autoReloadAl": True, "logLevel": "debug"}})
+
+    assert found.settings == {"log-level": "debug"}
+    told = [line for line in found.lines if line.fate is Fate.MISSING]
+    assert [line.given for line in told] == ["reloader.autoReloadAl"]
+
+
+def test_a_value_that_may_be_a_credential_is_never_shown() -> None:
+    values = {"reloader": {"webhookUrl": "https://example.invalid/token", "logLevel": "debug"}}
+    values["reloader"]["deployment"] = {"env": {"secret": {"ALERT_WEBHOOK_URL": "token"}}}  # type: ignore[assignment]
+
+    assert "token" not in str(of_values(values))
+
+
+def test_values_that_could_be_anybodys_need_a_name() -> None:
+    with pytest.raises(Wrong, match="add --from reloader or --from wave"):
+        of_values({"image": {"tag": "v1"}})
+
+
+def test_a_values_file_is_read_from_a_file_and_from_a_pipe(tmp_path: Path) -> None:
+    text = yaml.safe_dump({"updateRate": 3})
+    (tmp_path / "values.yaml").write_text(text, encoding="utf-8")
+
+    from_file = migrate("flags", "--values", str(tmp_path / "values.yaml"))
+    from_pipe = migrate("flags", "--values", "-", given=text)
+
+    assert yaml.safe_load(from_file.stdout) == {"rate": 3.0}
+    assert from_pipe.stdout == from_file.stdout
+
+
+@pytest.mark.parametrize("text", ["a: [", "- a list", "\0"])
+def test_a_values_file_that_is_none_is_a_sentence(text: str) -> None:
+    done = migrate("flags", "--values", "-", given=text)
+
+    assert done.returncode == 2
+    assert done.stderr.startswith("reroll: values file -")
+    assert "Traceback" not in done.stderr
