@@ -153,7 +153,7 @@ def patched(document: Any, operations: list[Document]) -> Any:
         here = result
         for step in parents:
             here = _child(here, step)
-        _apply(operation["op"], here, last, operation["value"])
+        _apply(operation["op"], here, last, operation.get("value"))
     return result
 
 
@@ -180,7 +180,9 @@ def _apply(op: str, here: Any, last: str, value: Any) -> None:
         exists, found, key = last in here, here.get(last), last
     if op == "test" and found != value:
         raise PatchError(f"test of {last} failed: {found!r} is not {value!r}")
-    if op == "replace" and not exists:
-        raise PatchError(f"nothing to replace at {last}")
-    if op != "test":
+    if op in {"replace", "remove"} and not exists:
+        raise PatchError(f"nothing to {op} at {last}")
+    if op == "remove":
+        del here[key]
+    elif op != "test":
         here[key] = value

@@ -32,6 +32,9 @@ TOLD: frozenset[Reason] = frozenset(
 )
 
 
+LASTING: frozenset[Reason] = frozenset({Reason.OTHER_CONTROLLER})
+
+
 class Telemetry:
     def __init__(self, metrics: Metrics, recorder: Recorder) -> None:
         self.metrics, self._recorder = metrics, recorder
@@ -66,8 +69,10 @@ class Telemetry:
                 self.metrics.latency.observe(report.seconds)
 
     def _tell_problems(self, report: Report) -> None:
-        now = frozenset(report.problems)
-        new = now - self._problems.get(report.key, frozenset())
+        known = self._problems.get(report.key, frozenset())
+        # That another controller acted stays so, though the next look may not show it.
+        now = frozenset(report.problems) | {p for p in known if p.reason in LASTING}
+        new = now - known
         if now:
             self._problems[report.key] = now
         else:

@@ -62,6 +62,7 @@ def plan(seen: Snapshot, now: datetime, dialects: Dialects = ALL) -> Plan:
     comparison = compare(seen)
     found = next((p for gate in GATES if (p := gate(seen, comparison, now))), None)
     problems = seen.policy.problems + seen.workload.problems + seen.problems + _spoilt(seen)
+    problems += dialects.rivals(seen, comparison.changes)
     if found is None:
         found = _roll(seen, comparison, now, dialects)
     pause = seen.policy.pause

@@ -74,6 +74,10 @@ class Reason(Enum):
 
     # What went wrong
     INVALID_ANNOTATION = "InvalidAnnotation", "an annotation has a value that cannot be used"
+    OTHER_CONTROLLER = (
+        "OtherController",
+        "another controller rolls the workload for the same annotations",
+    )
     REJECTED = "Rejected", "the API server refused the change"
     FORBIDDEN = (
         "Forbidden",

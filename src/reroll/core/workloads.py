@@ -72,6 +72,8 @@ class Workload(msgspec.Struct, frozen=True, gc=False):
     containers: tuple[Carrier, ...] = ()
     marks: dict[str, str] = {}
     """The marks that its template has, annotations and variables alike."""
+    remarked: bool = False
+    """Somebody else changed them last."""
     still: bool = False
     replaces_pods: bool = True
     selector: tuple[tuple[str, str], ...] = ()
@@ -183,6 +185,7 @@ def workload(
     return msgspec.structs.replace(
         now,
         template=before.template,
+        remarked=before.remarked,
         earlier=_earlier(before, manifest),
         back=before.back if record_text == before.record_text else None,
     )
@@ -266,6 +269,7 @@ def _with_new_template(now: Workload, before: Workload, *, watched: bool) -> Wor
     return msgspec.structs.replace(
         now,
         template=Moment(after, now.version),
+        remarked=not ours and now.marks != before.marks,
         earlier=tuple(earlier.values())[-_REMEMBERED:],
         back=back,
     )

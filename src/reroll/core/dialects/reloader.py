@@ -12,7 +12,14 @@ from datetime import datetime, timedelta
 
 import msgspec
 
-from reroll.core.dialects.reloader_marks import LAST_RELOADED, NAME, VARIABLE, hash_source, marks
+from reroll.core.dialects.reloader_marks import (
+    LAST_RELOADED,
+    NAME,
+    VARIABLE,
+    acted,
+    hash_source,
+    marks,
+)
 from reroll.core.dialects.rows import Dialect, Opinion, Options, Place, Told, Word
 from reroll.core.durations import parse_duration
 from reroll.core.kinds import SOURCE_KINDS, SourceKind, Strategy
@@ -179,77 +186,31 @@ def _source_marks(annotations: Mapping[str, str], options: Options) -> frozenset
 
 
 def _words(options: Options) -> tuple[Word, ...]:
-    anywhere, workload = (Place.WORKLOAD, Place.TEMPLATE), (Place.WORKLOAD,)
+    anywhere, workload, source = (
+        (Place.WORKLOAD, Place.TEMPLATE),
+        (Place.WORKLOAD,),
+        (Place.SOURCE,),
+    )
     words = [
-        Word(
-            AUTO,
-            anywhere,
-            "roll for every source that the pod template refers to",
-            '"true"',
-            renamed=True,
-        ),
-        Word(
-            SEARCH, anywhere, f"roll for those of them that carry `{MATCH}`", '"true"', renamed=True
-        ),
-    ]
+        Word(AUTO, anywhere, "roll for every source that the pod template refers to", '"true"', renamed=True),
+        Word(SEARCH, anywhere, f"roll for those of them that carry `{MATCH}`", '"true"', renamed=True),
+    ]  # fmt: skip
     for row in SOURCE_KINDS:
         renamed = row.watched_plural == ""
         words += [
-            Word(
-                auto(row),
-                anywhere,
-                f"roll for every {row.name} that the pod template refers to",
-                '"true"',
-                renamed=renamed,
-            ),
-            Word(
-                reload(row),
-                anywhere,
-                f"roll for each {row.name} of these names or regular expressions, whether or not the template refers to it",
-                "app, feature-.*",
-                renamed=renamed,
-            ),
-            Word(
-                exclude(row),
-                workload,
-                f"never roll for a {row.name} of one of these names",
-                "app, flags",
-            ),
-        ]
+            Word(auto(row), anywhere, f"roll for every {row.name} that the pod template refers to", '"true"', renamed=renamed),
+            Word(reload(row), anywhere, f"roll for each {row.name} of these names or regular expressions, whether or not the template refers to it", "app, feature-.*", renamed=renamed),
+            Word(exclude(row), workload, f"never roll for a {row.name} of one of these names", "app, flags"),
+        ]  # fmt: skip
     words += [
-        Word(
-            ROLLOUT_STRATEGY,
-            workload,
-            "on a Rollout: `restart` sets `spec.restartAt` and leaves the template alone",
-            "restart",
-        ),
-        Word(
-            PAUSE_PERIOD,
-            workload,
-            "gather changes for so long: a Deployment is paused with the first of them, other kinds hold the next roll",
-            "5m",
-            renamed=True,
-        ),
-        Word(MATCH, (Place.SOURCE,), f"what `{SEARCH}` looks for", '"true"', renamed=True),
-        Word(IGNORE, (Place.SOURCE,), "this source rolls nothing", '"true"', renamed=True),
-        Word(
-            PAUSED_AT,
-            (Place.RECORD,),
-            "since when a Deployment is paused for its `pause-period`",
-            renamed=True,
-        ),
-        Word(
-            VARIABLE,
-            (Place.MARK,),
-            "`STAKATER_<NAME>_<KIND>`, a variable for each source that changed: the hash of its content",
-            prefix=True,
-        ),
-        Word(
-            LAST_RELOADED,
-            (Place.MARK,),
-            "with `--reloader-strategy annotations`: the source that changed last, as JSON",
-        ),
-    ]
+        Word(ROLLOUT_STRATEGY, workload, "on a Rollout: `restart` sets `spec.restartAt` and leaves the template alone", "restart"),
+        Word(PAUSE_PERIOD, workload, "gather changes for so long: a Deployment is paused with the first of them, other kinds hold the next roll", "5m", renamed=True),
+        Word(MATCH, source, f"what `{SEARCH}` looks for", '"true"', renamed=True),
+        Word(IGNORE, source, "this source rolls nothing", '"true"', renamed=True),
+        Word(PAUSED_AT, (Place.RECORD,), "since when a Deployment is paused for its `pause-period`", renamed=True),
+        Word(VARIABLE, (Place.MARK,), "`STAKATER_<NAME>_<KIND>`, a variable for each source that changed: the hash of its content", prefix=True),
+        Word(LAST_RELOADED, (Place.MARK,), "with `--reloader-strategy annotations`: the source that changed last, as JSON"),
+    ]  # fmt: skip
     return tuple(word._replace(key=options.name(word.key)) for word in words)
 
 
@@ -262,4 +223,5 @@ RELOADER = Dialect(
     ignores=IGNORED,
     source_marks=_source_marks,
     hash_source=hash_source,
+    acted=acted,
 )

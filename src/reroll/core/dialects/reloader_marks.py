@@ -11,7 +11,7 @@ from datetime import UTC
 
 import msgspec
 
-from reroll.core.compare import Change
+from reroll.core.compare import Change, Snapshot
 from reroll.core.dialects.rows import Options, Plain, Roll
 from reroll.core.kinds import Strategy
 from reroll.core.marks import Mark
@@ -79,6 +79,29 @@ def marks(roll: Roll, options: Options) -> tuple[Mark, ...]:
     # Two names may come to one variable: then it tells of the last.
     found = {mark.name: mark for mark in (_variable(roll, c, options) for c in roll.changes)}
     return tuple(found.values())
+
+
+def acted(seen: Snapshot, _: tuple[Change, ...], options: Options) -> bool:
+    """Whether a mark tells of what its source holds now, and not in our own way."""
+    last = _last(seen.workload.marks.get(LAST_RELOADED))
+    for reference in seen.references:
+        content = seen.sources.get(reference.source)
+        if not isinstance(content, Content):
+            continue
+        name = reference.source.name
+        told = [seen.workload.marks.get(variable(reference.source))]
+        told += [last.hash] if last and last.name == name else []
+        now = content.hash_of(NAME)
+        if any(each and (each == now or (options.keyed and len(each) == 40)) for each in told):
+            return True
+    return False
+
+
+def _last(text: str | None) -> Reloaded | None:
+    try:
+        return msgspec.json.decode(text, type=Reloaded) if text else None
+    except msgspec.DecodeError:
+        return None
 
 
 def _variable(roll: Roll, change: Change, options: Options) -> Mark:

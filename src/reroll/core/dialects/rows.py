@@ -141,5 +141,7 @@ class Dialect(msgspec.Struct, frozen=True):
     """What the annotations of a source say, as marks."""
     hash_source: Callable[[Plain], str] | None = None
     """The hash that its tool makes of a source."""
+    acted: Callable[[Snapshot, tuple[Change, ...], Options], bool] | None = None
+    """Whether it was its own tool that changed the marks of a workload, by what they say now."""
     vetoes: bool = False
     """Its "no" counts for all dialects."""

@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 
 import msgspec
 
-from reroll.core.compare import Change
+from reroll.core.compare import Change, Snapshot
 from reroll.core.dialects.reloader import RELOADER
 from reroll.core.dialects.reroll import REROLL
 from reroll.core.dialects.rows import (
@@ -26,13 +26,18 @@ from reroll.core.dialects.rows import (
 from reroll.core.dialects.wave import WAVE
 from reroll.core.kinds import Strategy
 from reroll.core.marks import Mark
-from reroll.core.objects import Key, Term
+from reroll.core.objects import Key, Problem, Term
 from reroll.core.pods import PodSpec
 from reroll.core.policy import Claim, Policy, for_kind, usual
+from reroll.core.reasons import Reason
 from reroll.core.vocabulary import Vocabulary
 
 DIALECTS: tuple[Dialect, ...] = (REROLL, RELOADER, WAVE)
 MarksOfValues = Callable[[Key, PodSpec | None, Mapping[str, str]], OfValues]
+_RIVAL = (
+    "{0} was rolled by a controller for the annotations of {1}, and this one reads them too; "
+    "stop that one, or leave {1} out of --dialects"
+)
 
 
 class Dialects:
@@ -112,6 +117,18 @@ class Dialects:
         """What the annotations of a source say about it."""
         ask = [row.source_marks for row in self.rows if row.source_marks]
         return frozenset[str]().union(*(say(annotations, self.options) for say in ask))
+
+    def rivals(self, seen: Snapshot, changes: tuple[Change, ...]) -> tuple[Problem, ...]:
+        """Other controllers that roll the workload too, as their marks in its template tell."""
+        if not seen.workload.remarked:
+            return ()
+        by = seen.policy.by
+        rows = [row for row in self.rows if row.acted and row.name in by]
+        return tuple(
+            Problem(_RIVAL.format(seen.workload.key, row.name), Reason.OTHER_CONTROLLER)
+            for row in rows
+            if row.acted and row.acted(seen, changes, self.options)
+        )
 
     def marks(self, roll: Roll) -> tuple[Mark, ...]:
         """What a roll writes: the marks of each dialect that the workload is in by."""
