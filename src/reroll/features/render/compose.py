@@ -8,6 +8,7 @@ What cannot be read is a `TextError`: where, and a sentence. Depth and what alia
 bounded, so that no input costs more than its size.
 """
 
+import itertools
 import re
 from collections.abc import Iterator
 from typing import Any, NoReturn
@@ -40,33 +41,52 @@ class Document(msgspec.Struct, gc=False):
 
 
 def compose(text: str) -> Iterator[Document]:
-    """The documents of a stream, in order. Empty ones are left out."""
-    if text.lstrip("\ufeff \t\r\n")[:1] in {"{", "["}:
-        try:
-            yield from list(_Json(text).documents())
-        except (_NotJsonError, RecursionError):
-            pass
-        else:
+    """The documents of a stream without a byte order mark, in order. Empty ones are left out."""
+    if _looks_like_json(text, 0):
+        found = _json(text, 0, len(text))
+        if found is not None:
+            yield from found
             return
-    yield from _yaml(text)
+    if not _SURROGATE.search(text):
+        yield from _yaml(text, 0, len(text))
+        return
+    marks = [0, *(found.start() for found in _MARK.finditer(text)), len(text)]
+    for start, end in itertools.pairwise(marks):
+        mark = _MARK.match(text, start)
+        inside = mark.end() if mark else start
+        found = _json(text, inside, end) if _looks_like_json(text, inside) else None
+        yield from found if found is not None else _yaml(text, start, end)
 
 
-def _yaml(text: str) -> Iterator[Document]:
+def _looks_like_json(text: str, start: int) -> bool:
+    found = _SPACE.match(text, start)
+    return found is not None and text[found.end() : found.end() + 1] in {"{", "["}
+
+
+def _json(text: str, start: int, end: int) -> list[Document] | None:
+    """The JSON documents there; `None` if that is no JSON."""
+    try:
+        return list(_Json(text).documents(start, end))
+    except _NotJsonError:
+        return None
+
+
+def _yaml(text: str, start: int, end: int) -> Iterator[Document]:
     import yaml
 
     loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     try:
-        parser = loader(text)
+        parser = loader(text[start:end])
         try:
-            yield from _Composer(parser.get_event).documents()
+            yield from _Composer(parser.get_event, start).documents()
         finally:
             parser.dispose()
     except yaml.MarkedYAMLError as problem:
         position = _position(problem.problem_mark, problem.context_mark)
         told = ": ".join(part for part in (problem.context, problem.problem) if part)
-        raise TextError(position, f"broken YAML: {told}") from None
+        raise TextError(start + position, f"broken YAML: {told}") from None
     except yaml.reader.ReaderError as problem:
-        raise TextError(problem.position, f"broken YAML: {problem.reason}") from None
+        raise TextError(start + problem.position, f"broken YAML: {problem.reason}") from None
 
 
 def _position(*marks: Any) -> int:
@@ -76,8 +96,9 @@ def _position(*marks: Any) -> int:
 class _Composer:
     """Events of one stream to trees."""
 
-    def __init__(self, next_event: Any) -> None:
+    def __init__(self, next_event: Any, base: int) -> None:
         self._next = next_event
+        self._base = base
         self._anchors: dict[str, Scalar | Mapping | Sequence] = {}
         self._aliases = 0
 
@@ -87,7 +108,7 @@ class _Composer:
         while not isinstance(event := self._next(), StreamEndEvent):
             if not isinstance(event, DocumentStartEvent):
                 continue
-            start = _position(event.end_mark)
+            start = self._base + _position(event.end_mark)
             self._anchors, self._aliases = {}, 0
             root, end = self._document()
             if self._aliases:
@@ -108,13 +129,13 @@ class _Composer:
 
         top: list[Node] = []
         open_: list[Mapping | Sequence] = []
-        siblings = top
+        siblings, base = top, self._base
         while True:
             event = self._next()
             kind = event.__class__
             if kind is DocumentEndEvent:
-                return top[0], event.start_mark.index
-            start, end = event.start_mark.index, event.end_mark.index
+                return top[0], base + event.start_mark.index
+            start, end = base + event.start_mark.index, base + event.end_mark.index
             if kind is ScalarEvent:
                 scalar = Scalar(start, end, event.value, event.style or "", event.tag, event.anchor)
                 if event.anchor:
@@ -190,6 +211,10 @@ def _bounded(root: Node) -> None:
         )
 
 
+_MARK = re.compile(r"^---(?=\s|$)", re.MULTILINE)
+_SURROGATE = re.compile(r"\\u[dD][89aAbB]")
+
+
 class _NotJsonError(Exception):
     """It is not JSON; perhaps it is YAML."""
 
@@ -205,9 +230,9 @@ class _Json:
     def __init__(self, text: str) -> None:
         self._text = text
 
-    def documents(self) -> Iterator[Document]:
-        start = self._skip(1 if self._text.startswith("\ufeff") else 0)
-        while start < len(self._text):
+    def documents(self, start: int, end: int) -> Iterator[Document]:
+        start = self._skip(start)
+        while start < end:
             if self._text[start] not in "{[":
                 raise _NotJsonError
             root = self._node(start, 1)

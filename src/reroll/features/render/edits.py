@@ -135,7 +135,7 @@ class _Editor:
 
     def _fill(self, parent: Node, key: Node | None, old: Scalar, entries: Entries) -> Edit:
         """A mapping in the place of nothing."""
-        if meaning(old) is not None or old.anchor or old.tag:
+        if meaning(old) is not None or old.anchor:
             raise TextError(old.start, "this has to be a mapping; write `name: value` lines")
         if old.start < old.end:
             return Edit(old.start, old.end, _braced(entries))
@@ -197,8 +197,7 @@ class _Editor:
         return "\r\n" if end > 0 and self._text[end - 1] == "\r" else "\n"
 
     def _column(self, position: int) -> int:
-        start = self._text.rfind("\n", 0, position) + 1
-        return position - start - self._text.count("\ufeff", start, position)
+        return position - self._text.rfind("\n", 0, position) - 1
 
 
 def _step(here: Node, step: Step) -> tuple[Scalar | Alias | None, Node] | None:

@@ -22,6 +22,8 @@ from reroll.features.render.scalars import value_of
 from reroll.features.render.sources import DATA_KINDS, content
 from reroll.features.render.wishes import wishes
 
+MARK = "\ufeff"
+
 
 class Input(NamedTuple):
     """One file, or standard input."""
@@ -99,6 +101,8 @@ class Manifests:
     def __init__(self, names: list[str], texts: list[str]) -> None:
         self.names = names
         self.texts = texts
+        self.mark = ""
+        """The byte order mark, if the stream begins with one."""
         self.objects: list[Object] = []
         self.sources: dict[Key, Source] = {}
         self.workloads: list[Workload] = []
@@ -120,7 +124,10 @@ def read(inputs: Several[Input], reading: Reading) -> Manifests:
     found = Manifests([each.name for each in inputs], [""] * len(inputs))
     for number, each in enumerate(inputs):
         try:
-            found.texts[number] = decoded(each)
+            text = decoded(each)
+            found.texts[number] = text.removeprefix(MARK)
+            if number == 0 and text.startswith(MARK):
+                found.mark = MARK
             for document in compose(found.texts[number]):
                 _add_document(found, number, document, reading, problems)
         except TextError as error:
@@ -153,10 +160,10 @@ def _sentence(found: Manifests, number: int, error: TextError) -> str:
     text, position = found.texts[number], error.position
     start = text.rfind("\n", 0, max(text.rfind("\n", 0, position), 0)) + 1
     end = text.find("\n", position)
-    told = str(error)
-    if "{{" in text[start : end if end >= 0 else len(text)]:
-        told = _UNRENDERED
-    return f"{found.where(number, position)}: {told}"
+    braces = text.find("{{", start, end if end >= 0 else len(text))
+    if braces >= 0:
+        return f"{found.where(number, braces)}: {_UNRENDERED}"
+    return f"{found.where(number, position)}: {error}"
 
 
 _UNRENDERED = (

@@ -177,7 +177,7 @@ def edited(manifests: Manifests, changes: list[Change]) -> bytes:
         apply(text, by_input[number]) if number in by_input else text
         for number, text in enumerate(manifests.texts)
     ]
-    return joined_texts(texts).encode()
+    return (manifests.mark + joined_texts(texts)).encode()
 
 
 def _unlike(manifests: Manifests, together: list[Change], edits: list[Edit]) -> Iterator[str]:
@@ -214,7 +214,7 @@ def _set(value: Any, change: Put) -> None:
         value[step] = new
 
 
-_BEGINS = re.compile(r"\ufeff?(?:[ \t]*(?:#[^\n]*)?\r?\n)*(---(?=\s|$)|%)?")
+_BEGINS = re.compile(r"(?:[ \t]*(?:#[^\n]*)?\r?\n)*(---(?=\s|$)|%)?")
 
 
 def joined_texts(texts: list[str]) -> str:
@@ -223,10 +223,10 @@ def joined_texts(texts: list[str]) -> str:
     for text in texts:
         if not parts:
             parts.append(text)
-        elif text.strip("\ufeff \t\r\n"):
+        elif text.strip():
             found = _BEGINS.match(text)
             begins = found[1] if found else None
             broken = "\n" if parts[-1] and not parts[-1].endswith("\n") else ""
             mark = {"---": "", "%": "...\n"}.get(begins or "", "---\n")
-            parts += (broken + mark, text.removeprefix("\ufeff"))
+            parts += (broken + mark, text)
     return "".join(parts)

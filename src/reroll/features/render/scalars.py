@@ -37,16 +37,19 @@ _FIRST = frozenset("0123456789+-.yYnNtTfFoO~")
 _INTEGER = re.compile(r"[-+]?(0[xX][0-9a-fA-F]+|0[bB][01]+|0[oO]?[0-7]+|0|[1-9][0-9]*)")
 _FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
 _DATE = re.compile(r"[0-9]{4}-")
-_TEXT_TAGS = frozenset(("!", "tag:yaml.org,2002:str", "tag:yaml.org,2002:binary"))
+_TAGS = frozenset(
+    f"tag:yaml.org,2002:{name}" for name in ("null", "bool", "int", "float", "timestamp")
+)
+"""Tags that say that a scalar is read as one without quotes; any other says that it is text."""
 _LONGEST_NUMBER = 400
 """No number of Kubernetes has so many digits, and reading one takes time with their square."""
 
 
 def meaning(scalar: Scalar) -> str | bool | int | float | None:
     """The value of a scalar: text, a number, a boolean or nothing."""
-    if scalar.style or scalar.tag in _TEXT_TAGS:
-        return scalar.text
-    return plain_meaning(scalar.text)
+    if scalar.tag in _TAGS or not (scalar.style or scalar.tag):
+        return plain_meaning(scalar.text)
+    return scalar.text
 
 
 def plain_meaning(text: str) -> str | bool | int | float | None:
