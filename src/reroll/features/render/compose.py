@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 
 import msgspec
 
-from reroll.features.render.nodes import Alias, Mapping, Node, Scalar, Sequence, text_of
+from reroll.features.render.nodes import Alias, Mapping, Node, Scalar, Sequence
 
 DEEPEST = 200
 LARGEST = 1_000_000
@@ -175,16 +175,16 @@ class _Composer:
         if any(target is parent for parent in open_):
             raise TextError(start, f"alias *{name} stands inside what it stands for; write it out")
         self._aliases += 1
-        return Alias(start, end, target)
+        return Alias(start, end, target, target.text)
 
 
 def _look_at_keys(keys: list[Node]) -> None:
-    names = {text_of(key) for key in keys}
+    names = {key.text for key in keys}
     if len(names) == len(keys) and None not in names:
         return
     seen: set[str] = set()
     for key in keys:
-        name = text_of(key)
+        name = key.text
         if name is None:
             raise TextError(key.start, "a list or a mapping is used as a key; keys have to be text")
         if name in seen:

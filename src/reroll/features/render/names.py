@@ -144,7 +144,7 @@ def naming_changes(manifests: Manifests, given: Names, naming: Naming) -> Iterat
     for key in given.new:
         made = manifests.sources[key].object
         yield from _renamed(made, given.new[key])
-    for made in manifests.objects:
+    for made in manifests.objects if given.new else ():
         try:
             for path, name in _followed(made, given, naming):
                 yield Change(made.place, Put(path[:-1], {path[-1]: name}))

@@ -6,7 +6,7 @@ key, value.
 """
 
 from collections.abc import Iterator
-from typing import TypeAlias
+from typing import ClassVar, TypeAlias
 
 import msgspec
 
@@ -29,13 +29,17 @@ class Mapping(msgspec.Struct, gc=False):
     flow: bool
     children: "list[Node]"
     anchor: str | None = None
+    text: ClassVar[None] = None
 
     def pairs(self) -> "Iterator[tuple[Scalar | Alias, Node]]":
         children = iter(self.children)
         return zip(children, children, strict=True)  # type: ignore[arg-type]  # the composer saw to it
 
     def pair(self, name: str) -> "tuple[Scalar | Alias, Node] | None":
-        return next((pair for pair in self.pairs() if text_of(pair[0]) == name), None)
+        for pair in self.pairs():
+            if pair[0].text == name:
+                return pair
+        return None
 
 
 class Sequence(msgspec.Struct, gc=False):
@@ -44,12 +48,15 @@ class Sequence(msgspec.Struct, gc=False):
     flow: bool
     children: "list[Node]"
     anchor: str | None = None
+    text: ClassVar[None] = None
 
 
 class Alias(msgspec.Struct, gc=False):
     start: int
     end: int
     target: "Scalar | Mapping | Sequence"
+    text: str | None
+    """Of what it stands for, if that is a scalar."""
 
 
 Node: TypeAlias = Scalar | Mapping | Sequence | Alias
@@ -65,8 +72,7 @@ def aimed(node: Node) -> Scalar | Mapping | Sequence:
 
 def text_of(node: Node) -> str | None:
     """The text of a scalar, whatever it means."""
-    target = aimed(node)
-    return target.text if isinstance(target, Scalar) else None
+    return node.text
 
 
 def is_merge(key: Node) -> bool:

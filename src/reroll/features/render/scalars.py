@@ -11,8 +11,8 @@ import struct
 from typing import Any
 
 from reroll.features.render.nodes import (
+    MERGE,
     Alias,
-    Mapping,
     Node,
     Scalar,
     Sequence,
@@ -75,18 +75,20 @@ def _integer(digits: str) -> int:
 
 def value_of(node: Node) -> Any:
     """The whole of a node, as the API server would be sent it: aliases and merges written out."""
-    match aimed(node):
-        case Scalar() as scalar:
-            return meaning(scalar)
-        case Sequence() as sequence:
-            return [value_of(each) for each in sequence.children]
-        case Mapping() as mapping:
-            own = {
-                key_of(key): value_of(each) for key, each in mapping.pairs() if not is_merge(key)
-            }
-            for merged in merged_into(mapping):
-                own = value_of(merged) | own
-            return own
+    here = aimed(node)
+    if isinstance(here, Scalar):
+        return meaning(here)
+    if isinstance(here, Sequence):
+        return [value_of(each) for each in here.children]
+    own = {key_of(key): value_of(each) for key, each in here.pairs() if key.text != MERGE}
+    if len(own) * 2 == len(here.children):
+        return own
+    for key, each in here.pairs():
+        if key.text == MERGE and not is_merge(key):
+            own[MERGE] = value_of(each)
+    for merged in merged_into(here):
+        own = value_of(merged) | own
+    return own
 
 
 def key_of(key: Scalar | Alias) -> str:
