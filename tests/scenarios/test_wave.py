@@ -205,3 +205,23 @@ def test_a_workload_of_two_dialects_rolls_once_with_the_marks_of_both(
     assert len(stage.revisions(web)) == 2
     assert stage.record(web)["n"] == record["n"]
     assert stage.record(out) == {}
+
+
+def test_a_wave_that_is_active_too_is_told_and_nothing_rolls_twice(
+    stage: Stage, controller: Start
+) -> None:
+    web = build.deployment("web", uses="configmap/app", annotations=IN)
+    stage.make(build.configmap("app"), web)
+    one = controller("--debounce", "3s")
+    stage.adopted(web)
+
+    stage.change("ConfigMap", "app", key="2")
+    theirs = {HASH: expected_hash(stage.api, stage.namespace, web)}
+    stage.api.patch(stage.path(web), {"spec": {"template": {"metadata": {"annotations": theirs}}}})
+
+    (told,) = eventually(lambda: stage.events(web, "OtherController"), "an Event tells of it")
+    stage.settled(web)
+    stage.quiet(web)
+    assert "stop that one, or leave wave out of --dialects" in told["message"]
+    assert one.said("RolledElsewhere", "/web")
+    assert len(stage.revisions(web)) == 2

@@ -7,6 +7,7 @@ sources count (`only-annotated`), and which never do (`ignore`).
 import re
 from collections.abc import Iterator, Mapping
 
+from reroll.core.compare import Change, Snapshot
 from reroll.core.dialects.rows import Dialect, OfValues, Opinion, Options, Place, Roll, Told, Word
 from reroll.core.dialects.wave_hash import config_hash, wanted
 from reroll.core.kinds import SOURCE_KINDS, Strategy
@@ -29,6 +30,7 @@ USUAL_SCHEDULER = "default-scheduler"
 _IGNORED, _ANNOTATED = "wave ignored", "wave annotated"
 _KINDS = frozenset(row.name for row in SOURCE_KINDS)
 _NEEDS = {"true": "", "only-annotated": _ANNOTATED}
+_HASH_LENGTH = 64
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?")
 
 
@@ -114,6 +116,12 @@ def _of_values(key: Key, spec: PodSpec | None, annotations: Mapping[str, str]) -
     return OfValues(sources, lambda contents: (Mark(HASH, config_hash(found, contents)),))
 
 
+def _acted(seen: Snapshot, changes: tuple[Change, ...], options: Options) -> bool:
+    """Whether Wave wrote its hash: the marks are not as we left them, and a change is new to us."""
+    is_theirs = len(seen.workload.marks.get(HASH, "")) == _HASH_LENGTH
+    return is_theirs and (bool(changes) or options.keyed)
+
+
 def _source_marks(annotations: Mapping[str, str], _: Options) -> frozenset[str]:
     said = ((IGNORE, _IGNORED), (ON_SOURCE, _ANNOTATED))
     return frozenset(mark for key, mark in said if annotations.get(key) == "true")
@@ -126,6 +134,7 @@ WAVE = Dialect(
     read=_read,
     marks=_marks,
     of_values=_of_values,
+    acted=_acted,
     ignores=_IGNORED,
     source_marks=_source_marks,
 )

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 
 import msgspec
 
-from reroll.core.compare import Snapshot
+from reroll.core.compare import Absence, Snapshot
 from reroll.core.dialects.table import MarksOfValues
 from reroll.core.kinds import SOURCE_KINDS, SourceKind
 from reroll.core.marks import Mark
@@ -50,7 +50,7 @@ async def _fetch(
     """Their values. Sources of other namespaces only where those allow it."""
     home = seen.workload.key.namespace
     allowed = sorted(key for key in wanted if key.namespace == home or key in seen.sources)
-    fetched = await asyncio.gather(*(_get(client, key) for key in allowed))
+    fetched = await asyncio.gather(*(_get(client, key, seen.sources) for key in allowed))
     values: dict[Key, Mapping[str, bytes]] = {}
     for key, source in zip(allowed, fetched, strict=True):
         row, decided_on = _ROWS[key.kind], seen.sources.get(key)
@@ -61,13 +61,19 @@ async def _fetch(
     return values
 
 
-async def _get(client: Client, key: Key) -> Source | None:
-    """`None` if it does not exist, or may not be read, which is told elsewhere."""
+async def _get(
+    client: Client, key: Key, decided_on: Mapping[Key, Content | Absence]
+) -> Source | None:
+    """`None` if it does not exist, or if it may not be read and nothing was decided on it."""
     if not key.name:
         return None
     try:
         raw = await client.send(wire.get(resource(_ROWS[key.kind]), key.namespace, key.name))
-    except (NotFound, Forbidden):
+    except NotFound:
+        return None
+    except Forbidden:
+        if isinstance(decided_on.get(key), Content):
+            raise
         return None
     return _source.decode(raw)
 
