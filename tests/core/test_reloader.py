@@ -251,7 +251,9 @@ def test_a_workload_that_two_dialects_opt_in_is_in_by_both() -> None:
     assert policy({"reroll.dev/enabled": "true", **ON}).by == ("reroll", "reloader")
     assert policy(ON).by == ("reloader",)
     assert policy({}, everybody=True).by == ("reroll",)
-    assert policy({CM: "x"}, everybody=True).by == ("reloader",)
+    beside = policy({CM: "x"}, everybody=True)
+    assert beside.by == ("reloader",)
+    assert {claim.term.hashed for claim in beside.claims} == {True}
 
 
 def test_our_own_no_counts_for_all_and_theirs_only_for_their_part() -> None:

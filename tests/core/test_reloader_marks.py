@@ -1,5 +1,7 @@
 """What Reloader leaves in a pod template, and what it makes of pauses, new and deleted sources."""
 
+# ruff: noqa: E501  the tables read best one row a line
+
 import hashlib
 import json
 from datetime import timedelta

@@ -1,5 +1,6 @@
 """Fixtures of the scenarios: the controller as a process, on a namespace of the control plane."""
 
+import fcntl
 import sys
 import uuid
 from collections.abc import Callable, Iterator
@@ -7,11 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.conftest import RUN_FOLDER
+from tests.scenarios.csi import Driver
 from tests.scenarios.stage import Controller, Stage, Web
 
 from reroll.core import rights
 from reroll.core.kinds import KINDS, Kind
 from reroll.devcluster.api import Api, path_to
+from reroll.devcluster.cluster import DevCluster
 from reroll.settings import Settings
 
 
@@ -80,3 +84,14 @@ def another(api: Api) -> Iterator[Callable[..., Stage]]:
     yield make
     for name in made:
         api.delete(path_to("Namespace", name))
+
+
+@pytest.fixture
+def driver(api: Api, cluster: DevCluster, pytestconfig: pytest.Config) -> Iterator[Driver]:
+    """Not installed yet. There is one CRD for all, so there is one such test at a time."""
+    folder: Path = pytestconfig.stash[RUN_FOLDER]
+    with (folder / "csi.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        one = Driver(api)
+        yield one
+        one.uninstall()

@@ -63,9 +63,13 @@ def _source_kinds(given: Any) -> Texts:
 def _dialects(given: Any) -> Texts:
     names, known = _texts(given), [row.name for row in DIALECTS]
     unknown = sorted(set(names) - set(known))
-    if unknown:
-        raise ValueError(f"names no dialect with {', '.join(unknown)}; use {', '.join(known)}")
+    if unknown or not names:
+        raise ValueError(f"names no dialect{_with(unknown)}; use {', '.join(known)}")
     return names
+
+
+def _with(unknown: list[str]) -> str:
+    return f" with {', '.join(unknown)}" if unknown else ""
 
 
 def _other_names(given: Any) -> Texts:

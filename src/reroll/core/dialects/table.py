@@ -97,9 +97,10 @@ class Dialects:
         """What counts of what nobody speaks of, where every workload is in."""
         declined = frozenset().union(*(said.declines for _, said in opinions))
         kinds = self.options.sources.difference(declined, *(claim.kinds for claim in claims))
-        spoken = [row for row, said in opinions if said.enabled] or list(self.rows)
+        row, said = next((one for one in opinions if one[1].enabled), opinions[0])
+        usual = next((claim.term for claim in said.claims), Term(row.name))
         but = (pattern for _, said in opinions for claim in said.claims for pattern in claim.but)
-        term = Term(spoken[0].name, unless=self._ignored)
+        term = msgspec.structs.replace(usual, unless=self._ignored, needs="")
         return Claim(term, kinds, but=tuple(but)) if kinds else None
 
     def _counting(self, claim: Claim) -> Claim:
