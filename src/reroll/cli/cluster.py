@@ -13,6 +13,7 @@ from typing import NamedTuple, TypeVar
 import msgspec
 
 from reroll.cli.errors import CommandError, Exit
+from reroll.cli.flags import add_flags as add_flags  # noqa: PLC0414  they go together
 from reroll.core.dialects.table import ALL
 from reroll.core.kinds import KINDS, Kind, SourceKind
 from reroll.core.workloads import Manifest, Workload, workload
@@ -24,21 +25,6 @@ from reroll.kube.errors import ApiError, ConfigError, Forbidden, Malformed, NotF
 
 T = TypeVar("T", bound=Versioned)
 PAGE = 500
-
-
-def add_flags(parser: argparse.ArgumentParser, *, places: bool = True) -> None:
-    """Which cluster, as `kubectl` has it; with `places`, also which namespaces."""
-    group = parser.add_argument_group("cluster")
-    group.add_argument("--kubeconfig", metavar="FILE", help="kubeconfig file (also $KUBECONFIG)")
-    group.add_argument("--context", metavar="NAME", help="context of the kubeconfig")
-    if places:
-        where = group.add_mutually_exclusive_group()
-        where.add_argument(
-            "-n", "--namespace", metavar="NAME", help="one namespace (default: that of the context)"
-        )
-        where.add_argument(
-            "-A", "--all-namespaces", action="store_true", help="all namespaces of the cluster"
-        )
 
 
 class _Served(msgspec.Struct):

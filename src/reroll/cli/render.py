@@ -13,10 +13,12 @@ import msgspec
 from reroll import __version__
 from reroll.cli import krm
 from reroll.cli.errors import CommandError, Exit
+from reroll.cli.flags import add_flags
+from reroll.core.objects import Content, Key
 from reroll.features.render.attach_job import attach_jobs
-from reroll.features.render.manifests import BadInputError, Input, Reading, read
+from reroll.features.render.manifests import BadInputError, Input, Manifests, Reading, read
 from reroll.features.render.names import NAMES, Hash, Naming
-from reroll.features.render.render import ANNOTATION, Options, render
+from reroll.features.render.render import ANNOTATION, Options, outside, render
 
 KEY_VARIABLE = "REROLL_RENDER_KEY"
 LARGEST = 256 * 2**20
@@ -91,12 +93,16 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--strict", action="store_true", help="refuse references that nothing defines"
     )
     reading.add_argument(
+        "--live", action="store_true", help="read sources that are not there from the cluster"
+    )
+    reading.add_argument(
         "--max-size",
         metavar="SIZE",
         type=_size,
         default=LARGEST,
         help="refuse input that is larger (default: 256Mi)",
     )
+    add_flags(parser, places=False)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -118,7 +124,8 @@ def _rendered(args: argparse.Namespace, given: list[Input]) -> bytes:
             Exit.USAGE,
         )
     try:
-        manifests = read(given, Reading(args.namespace, key))
+        names = args.names or any(NAMES.encode() in each.data for each in given)
+        manifests = read(given, Reading(args.namespace, key, only_checksums=not names))
         given.clear()
         options = Options(
             annotation=args.annotation,
@@ -126,12 +133,23 @@ def _rendered(args: argparse.Namespace, given: list[Input]) -> bytes:
             strict=args.strict,
             naming=Naming(args.names, Hash(args.hash), key is not None),
         )
-        rendered = render(manifests, options)
+        rendered = render(manifests, options, _elsewhere(args, manifests, key))
         if args.with_attach_job:
             rendered += _attach_jobs(args, rendered)
     except BadInputError as error:
         raise CommandError(told(error.problems), Exit.USAGE) from None
     return rendered
+
+
+def _elsewhere(
+    args: argparse.Namespace, manifests: Manifests, key: bytes | None
+) -> dict[Key, Content]:
+    """What the cluster has of the sources that are not in the stream, if it was asked for."""
+    if not args.live:
+        return {}
+    from reroll.cli import live
+
+    return live.contents(args, outside(manifests), key)
 
 
 def _attach_jobs(args: argparse.Namespace, rendered: bytes) -> bytes:

@@ -18,6 +18,7 @@ from reroll.core.references import Use, uses
 from reroll.features.render.compose import Document, TextError, compose
 from reroll.features.render.edits import Put
 from reroll.features.render.nodes import Mapping, Node, Path, Sequence, aimed, at, text_of
+from reroll.features.render.pruning import keep_only
 from reroll.features.render.scalars import value_of
 from reroll.features.render.sources import DATA_KINDS, content
 from reroll.features.render.wishes import wishes
@@ -85,6 +86,8 @@ class Reading(msgspec.Struct, frozen=True):
     key: bytes | None = None
     """The HMAC key for Secrets."""
     kinds: tuple[Kind, ...] = KINDS
+    only_checksums: bool = False
+    """Nothing else will be written, so what that does not need may be forgotten."""
 
 
 class BadInputError(Exception):
@@ -174,11 +177,18 @@ _UNRENDERED = (
 def _add_document(
     found: Manifests, number: int, document: Document, reading: Reading, problems: list[str]
 ) -> None:
+    before = len(found.workloads)
     for path, node in _objects((), document.root):
         try:
             _add_object(found, Place(number, document, path, node), reading)
         except TextError as error:
             problems.append(_sentence(found, number, error))
+    if reading.only_checksums and document.root is not None and not document.has_aliases:
+        new = found.workloads[before:]
+        keep_only(
+            document.root,
+            [(*each.object.place.path, *each.kind.template, "metadata") for each in new],
+        )
 
 
 def _objects(path: Path, node: Node | None) -> Iterator[tuple[Path, Node]]:
