@@ -144,12 +144,17 @@ def test_workloads_are_listed_with_what_opts_them_in() -> None:
 def test_a_reloader_that_handles_everybody_has_everybody_in() -> None:
     plain = build.deployment("plain")
     out = build.deployment("out", annotations={"reloader.stakater.com/auto": "false"})
+    both = build.deployment("both", annotations=IN)
+    never = build.deployment("never", annotations={"reroll.dev/enabled": "false"})
 
-    members = found(plain, out, tools=(running(RELOADER, "--auto-reload-all"),)).members
+    tool = running(RELOADER, "--auto-reload-all")
+    members = found(plain, out, both, never, tools=(tool,)).members
 
-    assert [(m.key.name, m.because) for m in members] == [
-        ("plain", ("Reloader is told to handle every workload",))
+    assert [(m.key.name, m.dialects) for m in members] == [
+        ("plain", ("reloader",)),
+        ("both", ("reloader", "wave")),
     ]
+    assert members[0].because == ("Reloader is told to handle every workload",)
 
 
 def test_jobs_of_cronjobs_are_not_told_apart_from_them() -> None:

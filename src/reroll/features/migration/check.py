@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from reroll.core.dialects.rows import Dialect, Opinion, Place, Told
+from reroll.core.dialects.rows import Dialect, Place, Told
 from reroll.core.dialects.table import Dialects
 from reroll.core.dialects.wave import NO_SCHEDULER, SCHEDULING_DISABLED
 from reroll.core.kinds import Kind
@@ -99,11 +99,16 @@ def _member(
     )
     said = [(row, row.read(asked, dialects.options)) for row in dialects.rows]
     policy = dialects.policy(asked._replace(default=default))
-    by = [row.name for row, opinion in said if opinion.enabled and policy.enabled]
-    because = [why for row, opinion in said for why in _because(one, row, opinion, dialects)]
-    if policy.enabled and not by:
-        by = sorted(everyone)
-        because = [f"{TITLES[name]} is told to handle every workload" for name in by]
+    by: list[str] = []
+    because: list[str] = []
+    for row, opinion in said:
+        if opinion.enabled and policy.enabled:
+            because += _because(one, row, dialects)
+        elif row.name in everyone and opinion.enabled is None and policy.enabled:
+            because.append(f"{TITLES[row.name]} is told to handle every workload")
+        else:
+            continue
+        by.append(row.name)
     problems = [problem.sentence for problem in policy.problems]
     if by or problems:
         subject = _subject(one, handled)
@@ -119,10 +124,8 @@ def _member(
         )
 
 
-def _because(one: Seen, row: Dialect, opinion: Opinion, dialects: Dialects) -> Iterator[str]:
+def _because(one: Seen, row: Dialect, dialects: Dialects) -> Iterator[str]:
     """The words of a dialect that opts it in, where they stand."""
-    if not opinion.enabled:
-        return
     places = (
         (Place.WORKLOAD, one.workload.annotations, ""),
         (Place.TEMPLATE, one.workload.template_annotations, " on the pod template"),
