@@ -59,6 +59,10 @@ BAD = {
         stream(configmap(data={"port": 8080})),
         "<stdin>:6:9: `data` of a ConfigMap, key 'port': the value is not text; put it in quotes",
     ),
+    "two keys that mean the same": (
+        "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {yes: a, on: b}\n",
+        "<stdin>:4:16: `data` has the key 'true' twice, in two forms",
+    ),
     "data that is a list": (
         "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: [a]\n",
         "<stdin>:4:7: `data` of a ConfigMap has to be a mapping",

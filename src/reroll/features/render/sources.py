@@ -64,11 +64,15 @@ def _values(kind: SourceKind, field: Field, node: Node | None) -> dict[str, byte
     if not isinstance(here, Mapping):
         raise TextError(here.start, f"`{field.name}` of a {kind.name} has to be a mapping")
     values: dict[str, bytes] = {}
+    for key, value in here.pairs():
+        if is_merge(key):
+            continue
+        if (name := key_of(key)) in values:
+            # Which of them the API server gets is a matter of chance.
+            raise TextError(key.start, f"`{field.name}` has the key {name!r} twice, in two forms")
+        values[name] = _bytes(kind, field, name, aimed(value))
     for merged in merged_into(here):
         values = _values(kind, field, merged) | values
-    for key, value in here.pairs():
-        if not is_merge(key):
-            values[key_of(key)] = _bytes(kind, field, key_of(key), aimed(value))
     return values
 
 
