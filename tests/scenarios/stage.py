@@ -21,6 +21,7 @@ from tests.support import build
 from tests.support.build import Object, encode
 from tests.support.settled import is_settled
 
+import reroll
 from reroll.core.kinds import KINDS, Kind, Strategy
 from reroll.devcluster.api import Api, path_of, path_to
 
@@ -266,3 +267,15 @@ class Stage:
 
 def environment(**more: str) -> dict[str, str]:
     return {**os.environ, **more}
+
+
+def program_on_the_path(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Make the program `reroll` in a folder where tools look for it; that folder."""
+    place = folder / "bin"
+    place.mkdir()
+    program = place / "reroll"
+    source = Path(reroll.__file__).parents[1]  # tools hand on no more of the environment than PATH
+    program.write_text(f'#!/bin/sh\nPYTHONPATH={source} exec {sys.executable} -m reroll "$@"\n')
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{place}{os.pathsep}{os.environ['PATH']}")
+    return place

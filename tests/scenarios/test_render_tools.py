@@ -1,20 +1,17 @@
 """`reroll render` in the tools that people have, each of them the real one."""
 
-import os
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
-from tests.scenarios.stage import Stage
+from tests.scenarios.stage import Stage, program_on_the_path
 from tests.support import build
-from tests.support.command import reroll as run
+from tests.support.command import reroll
 from tests.support.tools import Tool, kubeconfig_of
 
-import reroll
 from reroll import __version__
 from reroll.core.names import claimed, proved
 from reroll.devcluster.cluster import DevCluster
@@ -28,13 +25,7 @@ CHECKSUM = "checksum/config"
 @pytest.fixture(autouse=True)
 def on_the_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The program `reroll`, where tools look for it."""
-    folder = tmp_path / "bin"
-    folder.mkdir()
-    program = folder / "reroll"
-    source = Path(reroll.__file__).parents[1]  # tools hand on no more of the environment than PATH
-    program.write_text(f'#!/bin/sh\nPYTHONPATH={source} exec {sys.executable} -m reroll "$@"\n')
-    program.chmod(0o755)
-    monkeypatch.setenv("PATH", f"{folder}{os.pathsep}{os.environ['PATH']}")
+    program_on_the_path(tmp_path, monkeypatch)
 
 
 def sets(**values: str) -> list[str]:
@@ -101,7 +92,7 @@ def test_a_helm_upgrade_leaves_old_pods_their_old_config(
     # What the attach Job does, by hand: no pod of the development cluster runs a program.
     (job,) = stage.api.list(f"/apis/batch/v1/namespaces/{stage.namespace}/jobs")
     args = job["spec"]["template"]["spec"]["containers"][0]["args"]
-    done = run(*args, "--kubeconfig", kubeconfig_of(cluster, "admin"))
+    done = reroll(*args, "--kubeconfig", kubeconfig_of(cluster, "admin"))
     assert (done.code, done.err) == (0, "")
 
     kubectl("rollout", "undo", "deployment/shop", "--to-revision=1", "-n", stage.namespace)
@@ -231,7 +222,7 @@ def test_a_ResourceList_stays_one_byte_for_byte_elsewhere() -> None:  # noqa: N8
     }
     text = "# a comment\n" + yaml.safe_dump(stream)
 
-    done = run("render", input=text)
+    done = reroll("render", input=text)
 
     assert done.code == 0
     added = [line for line in done.out.splitlines() if line not in text.splitlines()]
@@ -239,7 +230,7 @@ def test_a_ResourceList_stays_one_byte_for_byte_elsewhere() -> None:  # noqa: N8
         "annotations:",
         "example.com/sum:",
     ]
-    assert run("render", input=done.out).out == done.out
+    assert reroll("render", input=done.out).out == done.out
 
 
 BAD_LISTS: dict[str, tuple[str, dict[str, Any]]] = {
@@ -266,7 +257,7 @@ def test_a_failure_is_in_the_results(sentence: str, fields: dict[str, Any]) -> N
         **fields,
     }
 
-    done = run("render", input=yaml.safe_dump(stream))
+    done = reroll("render", input=yaml.safe_dump(stream))
 
     assert done.code == 2
     assert sentence in done.err

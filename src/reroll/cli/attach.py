@@ -259,9 +259,11 @@ async def _attach_all(
     names: dict[str, frozenset[str]],
 ) -> list[Result]:
     wanted: dict[Key, list[tuple[Key, Owner]]] = {}
+    order: dict[str, int] = {}
     for one in workloads:
         here = names.get(one.key.namespace, frozenset())
-        for owner, name in attach.owners(*one, here):
+        for owner, name in reversed(attach.owners(*one, here)):  # the newest first
+            order.setdefault(owner.uid, len(order))
             for row in CONFIGS:
                 key = Key(row.name, one.key.namespace, name)
                 if key in found:
@@ -269,7 +271,8 @@ async def _attach_all(
     results = await asyncio.gather(
         *(_attach_one(view, key, found[key], those) for key, those in wanted.items())
     )
-    return sorted(one for several in results for one in several)
+    flat = [one for several in results for one in several]
+    return sorted(flat, key=lambda one: (one.workload, order[one.owner.uid], one.config))
 
 
 async def _attach_one(
