@@ -257,6 +257,15 @@ def test_a_workload_with_waves_invalid_scheduler_is_stuck() -> None:
     assert "scheduler that does not exist" in stuck.why
 
 
+def test_a_workload_with_the_finalizer_of_an_old_wave_cannot_be_deleted() -> None:
+    old = build.deployment()
+    old["metadata"]["finalizers"] = ["wave.pusher.com/finalizer"]
+
+    (stuck,) = found(old).stuck
+
+    assert "cannot be deleted; take it out of metadata.finalizers" in stuck.why
+
+
 def test_a_deployment_that_reloader_paused_is_stuck_without_reloader() -> None:
     at = {"deployment.reloader.stakater.com/paused-at": "2026-03-01T11:00:00Z"}
     paused = build.deployment(annotations=at, spec={"paused": True})

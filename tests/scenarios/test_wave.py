@@ -8,6 +8,8 @@ from tests.scenarios.stage import STAMP, Controller, Stage, eventually
 from tests.support import build
 from tests.support.wave import HASH, IN, UPDATE, expected_hash
 
+from reroll.devcluster.api import path_to
+
 Start = Callable[..., Controller]
 ROWS = ("deployment", "statefulset", "daemonset")
 
@@ -45,6 +47,13 @@ def test_a_change_rolls_once_with_the_hash_that_wave_computes(
     assert len(stage.revisions(web)) == 2
 
 
+def at(sub_path: str) -> dict[str, Any]:
+    return {
+        "volumes": [{"name": "v", "configMap": {"name": "app"}}],
+        "volume_mounts": [{"name": "v", "mountPath": "/v", "subPath": sub_path}],
+    }
+
+
 def init(env_from: str) -> dict[str, Any]:
     ref = [{"configMapRef": {"name": env_from}}]
     return {"initContainers": [{"name": "init", "image": "x", "envFrom": ref}]}
@@ -62,11 +71,16 @@ def projected(**source: Any) -> dict[str, Any]:
 REFERENCES = {
     "volume": ({"mounts": "configmap/app"}, True, True),
     "volume with items": ({"mounts": "configmap/app#a"}, False, True),
+    "subPath": (at("b"), True, True),
+    "another subPath": (at("a"), False, True),
+    "optional volume": ({"mounts": "configmap/app?"}, True, True),
+    "unmounted volume": ({"volumes": at("b")["volumes"]}, False, True),
     "projected": (projected(name="app"), True, True),
     "projected items": (projected(name="app", items=[{"key": "a", "path": "a"}]), False, False),
     "envFrom": ({"uses": "configmap/app"}, True, True),
     "env": ({"uses": "configmap/app#b"}, True, True),
     "another env": ({"uses": "configmap/app#a"}, False, False),
+    "image pull secret": ({"pod": {"imagePullSecrets": [{"name": "app"}]}}, False, False),
     "init container": ({"pod": init("app")}, True, False),
 }
 
@@ -165,7 +179,9 @@ def test_sources_say_whether_they_count(stage: Stage, controller: Start) -> None
     assert [line["reason"] for line in one.lines() if "is neither" in line.get("problem", "")]
 
 
-def test_missing_required_configuration_holds_the_roll(stage: Stage, controller: Start) -> None:
+def test_missing_required_configuration_holds_the_roll_and_optional_one_does_not(
+    stage: Stage, controller: Start
+) -> None:
     web = build.deployment(
         "web", uses=["configmap/app", "configmap/late", "secret/may?"], annotations=IN
     )
@@ -178,10 +194,22 @@ def test_missing_required_configuration_holds_the_roll(stage: Stage, controller:
     assert hash_of(stage, web) is None
     stage.make(build.configmap("late"))
 
-    stage.rolled(web, since=first["n"])
+    number = stage.rolled(web, since=first["n"])["n"]
     assert "ConfigMap" in told["message"]
     assert "late" in told["message"]
     assert has_waves_hash(stage, web)
+
+    # What pods can start without rolls them when it appears and when it goes away.
+    stage.make(build.secret("may"))
+    number = stage.rolled(web, since=number)["n"]
+    assert has_waves_hash(stage, web)
+    stage.api.delete(path_to("Secret", "may", stage.namespace))
+    number = stage.rolled(web, since=number)["n"]
+    assert has_waves_hash(stage, web)
+    stage.api.delete(path_to("ConfigMap", "late", stage.namespace))
+    eventually(lambda: len(stage.events(web, "SourceMissing")) > 1, "it is told again")
+    stage.quiet(web)
+    assert stage.record(web)["n"] == number
 
 
 def test_a_workload_of_two_dialects_rolls_once_with_the_marks_of_both(

@@ -38,6 +38,7 @@ class Metadata(msgspec.Struct, gc=False, rename="camel"):
     creation_timestamp: datetime | None = None
     deletion_timestamp: datetime | None = None
     owner_references: list[Owner] | None = None
+    finalizers: list[str] | None = None
 
     @property
     def version(self) -> int:

@@ -59,7 +59,7 @@ def _read(told: Told, _: Options) -> Opinion:
         word = f'{where}: {text[:80]!r} is neither "true" nor "only-annotated"'
         return Opinion(repair=repair, problems=(Problem(word),))
     named, problems = _extra(told)
-    term = Term("wave", unless=frozenset((_IGNORED,)), needs=needs)
+    term = Term("wave", unless=frozenset((_IGNORED,)), needs=needs, on_delete=True)
     return Opinion(True, claims=(Claim(term, _KINDS, named),), repair=repair, problems=problems)
 
 

@@ -13,7 +13,7 @@ from reroll.core.dialects.table import Dialects
 from reroll.core.dialects.wave import NO_SCHEDULER, SCHEDULING_DISABLED
 from reroll.core.kinds import Kind
 from reroll.core.objects import Key
-from reroll.core.pods import PodTemplate
+from reroll.core.pods import PodTemplate, given
 from reroll.core.policy import Policy
 from reroll.core.records import Record
 from reroll.core.workloads import Manifest, Workload, belongs_to_workload, pick
@@ -22,6 +22,7 @@ from reroll.features.migration.differences import Subject, told
 from reroll.features.migration.translate import TOOLS
 
 PAUSED_AT = "deployment.reloader.stakater.com/paused-at"
+FINALIZER = "wave.pusher.com/finalizer"
 TITLES = {tool.name: tool.title for tool in TOOLS}
 
 
@@ -168,6 +169,9 @@ def _stuck(one: Seen, controllers: Iterable[Controller]) -> Iterator[Stuck]:
     if SCHEDULING_DISABLED in annotations and _scheduler(one) == NO_SCHEDULER:
         why = "its pods wait for a scheduler that does not exist, which Wave set"
         yield Stuck(key, f"{why}; Reroll restores its own when its configuration is there")
+    if FINALIZER in given(one.manifest.metadata.finalizers):
+        why = f"an old Wave left the finalizer {FINALIZER}, so it cannot be deleted"
+        yield Stuck(key, f"{why}; take it out of metadata.finalizers")
     at = annotations.get(PAUSED_AT)
     if at is not None and one.workload.still and "Reloader" not in active:
         why = f"Reloader paused it at {at[:40]} and is not there to end that"

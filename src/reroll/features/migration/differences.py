@@ -142,7 +142,7 @@ DIFFERENCES: tuple[Difference, ...] = (
     Difference("wave", "overlooks an extra source with a blank before its name", "takes it", _blanks),
     Difference("wave", "handles only Deployments, StatefulSets and DaemonSets", "handles every kind", _unknown_to_wave),
     Difference("wave", "rolls a workload once when it opts in or Wave is installed", "records what is there and rolls nothing"),
-    Difference("wave", "waits without a word while required configuration is missing", "waits too, and tells by Event, log and metric"),
+    Difference("wave", "waits without a word while required configuration is missing or deleted", "waits too, and tells by Event, log and metric"),
     Difference("wave", "rolls at once for each change", "waits for a second of quiet, so that several changes are one roll (`debounce`)"),
     Difference("wave", "rolls again when a deployment changed the template and the configuration", "sees that the new pods have the new configuration already"),
     Difference("wave", "leaves a StatefulSet's pod stuck that was made with its invalid scheduler", "replaces it"),
