@@ -51,7 +51,9 @@ def test_a_watched_change_of_the_template_is_known_to_the_version(kind: Kind) ->
 
 
 @each_kind
-def test_empty_fields_that_come_and_go_are_no_change_of_the_template(kind: Kind) -> None:
+def test_empty_fields_that_a_controller_adds_or_takes_are_no_change_of_the_template(
+    kind: Kind,
+) -> None:
     said = template(image="web:1")
     first = set_at(document(kind), kind.template, said)
     tidied = copy.deepcopy(said)
@@ -60,7 +62,9 @@ def test_empty_fields_that_come_and_go_are_no_change_of_the_template(kind: Kind)
     after = set_at(next_version(first, 130), kind.template, tidied)
 
     before = workload(kind, first)
-    assert workload(kind, after, before).template == before.template
+    # The API server's own kinds come in one form: there, a difference is one.
+    changed = workload(kind, after, before).template != before.template
+    assert changed is not kind.loose
 
 
 @each_kind

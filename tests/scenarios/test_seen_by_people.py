@@ -252,6 +252,24 @@ def test_a_secret_that_nobody_opted_in_for_is_never_fetched(
     assert {call["verb"] for call in calls} <= {"get", "list", "watch", "create"}
 
 
+def test_a_changed_secret_is_read_from_the_cache_or_else_from_the_store(
+    stage: Stage, controller: Start, fault_proxy: FaultProxy, reroll_kubeconfig: Path
+) -> None:
+    workload = build.deployment(uses="secret/db", annotations=ENABLED)
+    stage.make(build.secret("db"), workload)
+    controller(kubeconfig=fault_proxy.kubeconfig(reroll_kubeconfig))
+    stage.adopted(workload)
+    fault_proxy.inject(Answer(504), Match(path="/secrets/db$"), times=1)
+    for content in ("new", "newer"):
+        number = stage.record(workload)["n"]
+        stage.change("Secret", "db", password=content)
+        stage.rolled(workload, since=number)
+
+    asked = [entry.path for entry in fault_proxy.log if "/secrets/db" in entry.path]
+    versions = [path.partition("resourceVersion=")[2] != "" for path in asked]
+    assert versions[-3:] == [True, False, True]  # refused once, so asked without; then again
+
+
 def test_secrets_are_listed_and_watched_as_metadata_only(
     stage: Stage, controller: Start, fault_proxy: FaultProxy, reroll_kubeconfig: Path
 ) -> None:

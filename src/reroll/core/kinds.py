@@ -71,6 +71,8 @@ class Kind(msgspec.Struct, frozen=True):
     """How many pods it should have."""
     restart_at: Path = ()
     """A field that restarts pods, where it is not an annotation on the template."""
+    loose: bool = False
+    """Its controller writes its template anew, with empty fields taken out or put in."""
     borrows_template: bool = False
     """`spec.workloadRef` may name a Deployment whose template it runs."""
 
@@ -107,7 +109,7 @@ KINDS: tuple[Kind, ...] = (
     Kind(
         "Rollout", "argoproj.io", "v1alpha1", "rollouts", _TEMPLATE, _ROLLS,
         revisions=Revisions.REPLICA_SETS, still=("spec", "paused"), replicas=_REPLICAS,
-        restart_at=("spec", "restartAt"), borrows_template=True,
+        restart_at=("spec", "restartAt"), loose=True, borrows_template=True,
     ),
 )  # fmt: skip
 

@@ -5,6 +5,7 @@ no more. The same types are filled from watch lines (JSON) and from manifests (`
 """
 
 import hashlib
+from contextlib import suppress
 from typing import Any, TypeVar
 
 import msgspec
@@ -114,16 +115,16 @@ class PodTemplate(_Part):
     spec: PodSpec | None = None
 
 
-def fingerprint(raw: msgspec.Raw) -> bytes:
-    """Of what a template says. What is empty says nothing.
+def fingerprint(raw: msgspec.Raw, *, loose: bool) -> bytes:
+    """Of what a template says. In a `loose` one, what is empty says nothing.
 
     The controllers of custom resources take empty fields out, or put them in, and that replaces no
     pod; the API server's own kinds come in one form.
     """
-    try:
-        said = msgspec.json.encode(without_empty(msgspec.json.decode(raw)), order="sorted")
-    except (msgspec.DecodeError, RecursionError):
-        said = bytes(raw)
+    said = bytes(raw)
+    if loose:
+        with suppress(msgspec.DecodeError, RecursionError):
+            said = msgspec.json.encode(without_empty(msgspec.json.decode(raw)), order="sorted")
     return hashlib.blake2b(said, digest_size=16).digest()
 
 

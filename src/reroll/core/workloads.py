@@ -221,7 +221,7 @@ def _spec(kind: Kind, manifest: Manifest, words: Vocabulary) -> _Spec:
     borrows = _value(pick(manifest, ("spec", "workloadRef")), _WorkloadRef)
     return _Spec(
         uses=tuple(uses(template.spec)) if template.spec else (),
-        template_hash=fingerprint(raw) if raw else b"",
+        template_hash=fingerprint(raw, loose=kind.loose) if raw else b"",
         has_template_metadata=metadata is not None,
         has_template_annotations=annotations is not None,
         template_annotations=words.said_by(annotations or {}),

@@ -91,10 +91,13 @@ def get(
     *,
     subresource: str | None = None,
     metadata_only: bool = False,
+    at_least: int = 0,
 ) -> Request:
+    """The most recent state; with `at_least` the server's cache will do, if it has that version."""
     path = resource.path(namespace, name, subresource)
+    query = (("resourceVersion", str(at_least)),) if at_least else ()
     accept = METADATA if metadata_only else JSON
-    return Request("GET", path, accept=accept, verb="get", resource=resource)
+    return Request("GET", path, query, accept=accept, verb="get", resource=resource)
 
 
 def list_page(

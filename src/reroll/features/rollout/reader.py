@@ -126,7 +126,7 @@ class Reader:
         elif not key.name:
             await self._expand(key)
         elif key in self._world.sources:
-            await self._fetch(key)
+            await self._fetch(key, at_least=self._world.sources.take_told(key))
 
     async def confirm(self, sources: Iterable[Key]) -> None:
         """Read them again, now."""
@@ -134,10 +134,10 @@ class Reader:
             if _ROWS[key.kind].watched is not Watched.STATUSES:
                 await self._fetch(key)
 
-    async def _fetch(self, key: Key) -> None:
+    async def _fetch(self, key: Key, *, at_least: int = 0) -> None:
         row = _ROWS[key.kind]
         before, latest = self._world.sources.version(key), self._world.latest
-        request = wire.get(resource(row), key.namespace, key.name)
+        request = wire.get(resource(row), key.namespace, key.name, at_least=at_least)
         try:
             raw = await self._client.send(request)
         except NotFound:
@@ -150,7 +150,8 @@ class Reader:
             self._queue.add(key, self._backoff.failed(key, at_least=30.0))
         else:
             self._world.sources.seen(row, _source.decode(raw), watched=False)
-            self._world.sources.confirmed(key, latest)
+            if not at_least:
+                self._world.sources.confirmed(key, latest)
 
     async def _annotations(self, key: Key) -> None:
         """What a class itself says: what is watched are the reports of those that mount it."""

@@ -24,7 +24,7 @@ from reroll.core.patches import patch, writes_template
 from reroll.core.plan import Plan, plan
 from reroll.core.policy import STAMP
 from reroll.core.reasons import Reason
-from reroll.core.records import Record
+from reroll.core.records import Record, write
 from reroll.core.workloads import Manifest, Workload
 from reroll.features.rollout.reader import Reader, resource
 from reroll.features.rollout.repairs import Repairs
@@ -119,7 +119,7 @@ class Roller:
             return None
         self._tell_unanswered(seen)
         decided = self._plan(seen)
-        if (decided.record or decided.look_back) and (old := self._may_be_old(seen)):
+        if (decided.record or decided.look_back) and (old := self._may_be_old(seen, decided)):
             await self._reader.confirm(old)
             seen = self._world.snapshot(key, kind) or seen
             decided = self._plan(seen)
@@ -140,12 +140,13 @@ class Roller:
     def _plan(self, seen: Snapshot) -> Plan:
         return plan(seen, self._clock.now(), self._world.dialects)
 
-    def _may_be_old(self, seen: Snapshot) -> list[Key]:
+    def _may_be_old(self, seen: Snapshot, decided: Plan) -> list[Key]:
         """Sources that changed as far as we know, but not necessarily as far as the record knows.
 
         Another leader may have seen more than a watch of ours that is dead, and written a record.
         """
-        changed = (change.reference.source for change in compare(seen).changes)
+        changes = decided.changes or compare(seen).changes
+        changed = (change.reference.source for change in changes)
         return self._world.may_be_old(seen.workload.key, changed)
 
     async def _do(self, seen: Snapshot, decided: Plan) -> float | None:
@@ -240,7 +241,10 @@ class Roller:
         self._unanswered.pop(key, None)
         # What the answer shows beside our own change may be older than it.
         ours = writes_template(seen.kind, operations) or decided.pause is False
-        self._world.workload_seen(seen.kind, _manifest.decode(raw), watched=ours)
+        expected = None
+        if decided.record and decided.pause is None:
+            expected = (seen.workload.generation + ours, write(decided.record))
+        self._world.workload_seen(seen.kind, _manifest.decode(raw), watched=ours, expected=expected)
 
     def _tell_unanswered(self, seen: Snapshot) -> None:
         """A patch whose answer was lost, and whose record is there, was done."""

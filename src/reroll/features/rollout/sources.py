@@ -39,6 +39,7 @@ class Known:
         "gone",
         "hashed",
         "marks",
+        "told",
         "uid",
         "unsure_since",
         "users",
@@ -62,6 +63,8 @@ class Known:
         """The version at which it was deleted; 0 if it is there, or nobody knows."""
         self.unsure_since = 0
         """The content may have changed after this version of it."""
+        self.told = 0
+        """A version that a watch of metadata told of, and whose content is still to be read."""
 
     def agree(self, terms: tuple[Term, ...]) -> bool:
         """One more user, on these terms; whether they ask for what was not read so far."""
@@ -175,6 +178,7 @@ class Sources:
         is_read = known.content is not Absence.UNREAD
         if watched and is_read and known.unsure_since == known.version:
             known.unsure_since = version - 1
+        known.told = version
         self._read(key)
 
     def seen(self, kind: SourceKind, source: Source, *, watched: bool) -> None:
@@ -267,6 +271,14 @@ class Sources:
         """The last version of a source that was seen whole; 0 if none was."""
         known = self._known.get(key)
         return known.version if known else 0
+
+    def take_told(self, key: Key) -> int:
+        """The version to ask for, once: if that fails, the most recent one is worth asking for."""
+        known = self._known.get(key)
+        if known is None:
+            return 0
+        told, known.told = known.told, 0
+        return told
 
     def identity(self, key: Key) -> tuple[str, str]:
         """The apiVersion of a source, and its uid if it was seen."""

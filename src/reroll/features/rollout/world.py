@@ -97,9 +97,18 @@ class World:
     # Workloads
 
     def workload_seen(
-        self, kind: Kind, manifest: Manifest, *, urgent: bool = True, watched: bool = False
+        self,
+        kind: Kind,
+        manifest: Manifest,
+        *,
+        urgent: bool = True,
+        watched: bool = False,
+        expected: tuple[int, str] | None = None,
     ) -> None:
-        """`watched`: it is the very next version after the one seen before."""
+        """`watched`: it is the very next version after the one seen before.
+
+        `expected`: the generation and the record that are no news to whoever tells.
+        """
         metadata = manifest.metadata
         self.latest = max(self.latest, metadata.version)
         key = Key(kind.name, metadata.namespace, metadata.name)
@@ -118,7 +127,7 @@ class World:
             return
         if tracked is None and belongs_to_workload(metadata):
             return
-        self._track(kind, key, manifest, tracked, urgent=urgent, watched=watched)
+        self._track(kind, key, manifest, tracked, urgent=urgent, watched=watched, expected=expected)
 
     def workload_gone(self, key: Key) -> None:
         self._lend_no_more(key)
@@ -146,6 +155,7 @@ class World:
         *,
         urgent: bool,
         watched: bool,
+        expected: tuple[int, str] | None,
     ) -> None:
         before = tracked.workload if tracked else None
         seen = workload(kind, manifest, before, words=self.dialects.words, watched=watched)
@@ -173,8 +183,9 @@ class World:
             seen = msgspec.structs.replace(seen, seen=since)
             tracked = self.workloads[key] = Tracked(seen, found, ())
         news = before is None or (
-            (before.generation, before.record_text, before.ended)
-            != (seen.generation, seen.record_text, seen.ended)
+            (seen.generation, seen.record_text)
+            not in ((before.generation, before.record_text), expected)
+            or before.ended != seen.ended
             or tracked.policy != found
             or tracked.references != refs
         )
