@@ -89,7 +89,7 @@ def test_every_scalar_means_what_kubectl_makes_of_it(kubectl: Tool) -> None:
 
 
 def test_every_key_is_what_the_api_server_gets(kubectl: Tool) -> None:
-    texts = "yes n 017 08 0x1F 1.50 1e3 1e6 1234567.0 0.00001 1_001 2001-01-01 1.10 -5 3.0".split()  # noqa: SIM905, E501
+    texts = "yes n 017 08 0x1F 1.50 1e3 1e6 1234567.0 0.00001 1_001 2001-01-01 1.10 -5 3.0".split()  # noqa: SIM905
     data = "".join(f"  {text}: '{number}'\n" for number, text in enumerate(texts))
     manifest = f"apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: x\ndata:\n{data}"
     found = json.loads(

@@ -13,9 +13,11 @@ import msgspec
 from reroll import __version__
 from reroll.cli import krm
 from reroll.cli.errors import CommandError, Exit
+from reroll.cli.files import read_yaml
 from reroll.cli.flags import add_flags
 from reroll.core.objects import Content, Key
 from reroll.features.render.attach_job import attach_jobs
+from reroll.features.render.custom import Custom, custom
 from reroll.features.render.manifests import BadInputError, Input, Manifests, Reading, read
 from reroll.features.render.names import NAMES, Hash, Naming
 from reroll.features.render.render import ANNOTATION, Options, outside, render
@@ -96,6 +98,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--live", action="store_true", help="read sources that are not there from the cluster"
     )
     reading.add_argument(
+        "--config",
+        metavar="FILE",
+        help="YAML file with `kinds` that are not built in (also $REROLL_CONFIG)",
+    )
+    reading.add_argument(
         "--max-size",
         metavar="SIZE",
         type=_size,
@@ -125,13 +132,14 @@ def _rendered(args: argparse.Namespace, given: list[Input]) -> bytes:
         )
     try:
         names = args.names or any(NAMES.encode() in each.data for each in given)
-        manifests = read(given, Reading(args.namespace, key, only_checksums=not names))
+        more = _custom(args)
+        manifests = read(given, Reading(args.namespace, key, more.kinds, only_checksums=not names))
         given.clear()
         options = Options(
             annotation=args.annotation,
             per_source=args.per_source,
             strict=args.strict,
-            naming=Naming(args.names, Hash(args.hash), key is not None),
+            naming=Naming(args.names, Hash(args.hash), key is not None, more.kinds, more.fields),
         )
         rendered = render(manifests, options, _elsewhere(args, manifests, key))
         if args.with_attach_job:
@@ -139,6 +147,14 @@ def _rendered(args: argparse.Namespace, given: list[Input]) -> bytes:
     except BadInputError as error:
         raise CommandError(told(error.problems), Exit.USAGE) from None
     return rendered
+
+
+def _custom(args: argparse.Namespace) -> Custom:
+    path = args.config or os.environ.get("REROLL_CONFIG") or ""
+    try:
+        return custom(read_yaml(path, "config file")) if path else Custom()
+    except ValueError as error:
+        raise CommandError(f"config file {path}: {error}", Exit.USAGE) from None
 
 
 def _elsewhere(
