@@ -2,7 +2,9 @@
 
 # ruff: noqa: E501  the tables read best one row a line
 
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import pytest
@@ -30,8 +32,8 @@ ON, OFF = {AUTO: "true"}, {AUTO: "false"}
 
 
 def policy(
-    own: dict[str, str],
-    below: dict[str, str] | None = None,
+    own: Mapping[str, str],
+    below: Mapping[str, str] | None = None,
     *,
     kind: Kind = DEPLOYMENT,
     everybody: bool = False,
@@ -47,9 +49,9 @@ class Case(NamedTuple):
 
     own: dict[str, str]
     rolls: bool
-    below: dict[str, str] = {}
+    below: Mapping[str, str] = MappingProxyType({})
     source: str = "app"
-    on_source: dict[str, str] = {}
+    on_source: Mapping[str, str] = MappingProxyType({})
     everybody: bool = False
     kind: str = "ConfigMap"
 
