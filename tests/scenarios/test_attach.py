@@ -12,8 +12,13 @@ from tests.support.tools import kubeconfig_of
 
 from reroll.core.kinds import KINDS, SOURCE_KINDS
 from reroll.core.names import marks
+from reroll.core.objects import Key
 from reroll.core.rights import attaching
 from reroll.devcluster.cluster import DevCluster
+from reroll.features.names import owning
+from reroll.features.names.attach import Owner
+from reroll.kube.auth import load
+from reroll.kube.client import Client
 
 OLD, NEW, LOGIN = "app-5f9c2d1a7b", "app-88aa88aa88", "db-77ff00aa11"
 ROWS = {kind.name: kind for kind in KINDS}
@@ -99,6 +104,9 @@ def test_kubernetes_deletes_a_config_with_the_last_revision_that_names_it(
         one["metadata"]["uid"] for one in stage.revisions(web)
     )
 
+    stage.api.delete(stage.path(web))
+    stage.api.wait_gone(stage.path(content(NEW)))
+
 
 def test_a_paused_template_is_said_to_be_left_out(
     stage: Stage, attach: Callable[..., Finished]
@@ -133,6 +141,24 @@ def test_the_least_rights_are_enough(
     revision = [one["metadata"]["uid"] for one in stage.revisions(WEB)]
     assert owners(stage, content(OLD)) == revision
     assert owners(stage, content(LOGIN, "db", build.secret)) == revision
+
+
+async def test_an_owner_that_somebody_else_adds_meanwhile_stays(
+    stage: Stage, cluster: DevCluster, namespace: str
+) -> None:
+    stage.make(content(OLD))
+    pods = [stage.make(build.configmap(name)) for name in ("one", "two")]
+    first, second = (
+        Owner("v1", "ConfigMap", pod["metadata"]["name"], pod["metadata"]["uid"]) for pod in pods
+    )
+    row, key = SOURCE_KINDS[0], Key("ConfigMap", namespace, OLD)
+    connection = load({}, kubeconfig=str(kubeconfig_of(cluster, "admin")))
+    async with Client(connection) as client:
+        before = await owning.read(client, row, key)
+        await owning.own(client, row, key, before, [first])
+        await owning.own(client, row, key, before, [second])
+
+    assert owners(stage, content(OLD)) == sorted([first.uid, second.uid])
 
 
 BAD = {

@@ -10,10 +10,11 @@ import yaml
 from tests.scenarios.stage import Stage, program_on_the_path
 from tests.support import build
 from tests.support.command import reroll
-from tests.support.tools import Tool, kubeconfig_of
+from tests.support.tools import Grants, Tool
 
 from reroll import __version__
 from reroll.core.names import claimed, proved
+from reroll.devcluster.api import Api
 from reroll.devcluster.cluster import DevCluster
 
 CHART = Path(__file__).parent / "chart"
@@ -78,8 +79,15 @@ def configs(stage: Stage) -> set[str]:
     return {one["metadata"]["name"] for one in listed} - {"kube-root-ca.crt"}
 
 
+@pytest.fixture
+def account(cluster: DevCluster, api: Api, namespace: str, tmp_path: Path) -> Callable[[str], Path]:
+    """`account("name")`: a kubeconfig of a service account of the test's namespace."""
+    grants = Grants(cluster, api, namespace, tmp_path)
+    return lambda name: grants._written(name, f"system:serviceaccount:{namespace}:{name}")
+
+
 def test_a_helm_upgrade_leaves_old_pods_their_old_config(
-    stage: Stage, helm: Tool, kubectl: Tool, cluster: DevCluster
+    stage: Stage, helm: Tool, kubectl: Tool, account: Callable[[str], Path]
 ) -> None:
     release = Release(stage, helm, "--names", f"--namespace={stage.namespace}", "--with-attach-job")
     (first,) = configs(stage)
@@ -89,11 +97,14 @@ def test_a_helm_upgrade_leaves_old_pods_their_old_config(
     assert release.upgrade(greeting="good day", tag="2") == 3
     assert len(configs(stage)) == 2
 
-    # What the attach Job does, by hand: no pod of the development cluster runs a program.
+    # What the attach Job does, with its rights: no pod of the development cluster runs a program.
     (job,) = stage.api.list(f"/apis/batch/v1/namespaces/{stage.namespace}/jobs")
-    args = job["spec"]["template"]["spec"]["containers"][0]["args"]
-    done = reroll(*args, "--kubeconfig", kubeconfig_of(cluster, "admin"))
+    pod = job["spec"]["template"]["spec"]
+    identity = account(pod["serviceAccountName"])
+    done = reroll(*pod["containers"][0]["args"], "--kubeconfig", identity)
     assert (done.code, done.err) == (0, "")
+    # Three revisions use the Secret of this deploy, and two its ConfigMap.
+    assert done.out.count("attached") == 5
 
     kubectl("rollout", "undo", "deployment/shop", "--to-revision=1", "-n", stage.namespace)
     stage.settled(WEB)

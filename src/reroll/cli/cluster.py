@@ -7,7 +7,7 @@ what it could see. An API server that cannot be reached at all ends the command.
 import argparse
 import asyncio
 import os
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from typing import NamedTuple, TypeVar
 
 import msgspec
@@ -68,7 +68,26 @@ class View:
 
         `everywhere`: in all namespaces, whichever was asked for.
         """
-        decoder, items, token = Decoder(model), list[T](), ""
+        pages = self.pages(
+            resource,
+            model,
+            label_selector=label_selector,
+            metadata_only=metadata_only,
+            everywhere=everywhere,
+        )
+        return [one async for page in pages for one in page]
+
+    async def pages(
+        self,
+        resource: wire.Resource,
+        model: type[T],
+        *,
+        label_selector: str | None = None,
+        metadata_only: bool = False,
+        everywhere: bool = False,
+    ) -> AsyncIterator[Sequence[T]]:
+        """The same, a page at a time, for whoever keeps nothing of it."""
+        decoder, token = Decoder(model), ""
         namespace = None if everywhere or not resource.namespaced else self.namespace
         while True:
             request = wire.list_page(
@@ -82,7 +101,7 @@ class View:
             try:
                 page = decoder.page(await self.client.send(request))
             except NotFound:
-                return items
+                return
             except Forbidden:
                 # Who may not list what no API server has misses nothing.
                 if await self.serves(resource):
@@ -90,12 +109,12 @@ class View:
                         f"{resource.full_name} in {_place(namespace)} may not be listed; "
                         "grant `list` on them"
                     )
-                return items
-            items += page.items
+                return
             self.gaps += [_odd(bad, resource) for bad in page.malformed]
+            yield page.items
             token = page.continue_
             if not token:
-                return items
+                return
 
     async def serves(self, resource: wire.Resource) -> bool:
         """Whether there is such an API; in doubt, yes."""

@@ -136,8 +136,8 @@ async def _in_use(
     names = usage.by_namespace(one.place for one in candidates)
     found: dict[Place, str] = {}
     for resource in users if names else ():
-        documents = await view.every(resource, Document)
-        found |= usage.users(resource.kind, documents, names)
+        async for documents in view.pages(resource, Document):
+            found |= usage.users(resource.kind, documents, names)
     return found
 
 
