@@ -72,7 +72,7 @@ def test_the_environment_can_name_the_file(config: Path, monkeypatch: pytest.Mon
     [
         ("Machine", "Expected `array`, got `str` - at `kinds`"),
         ([{"group": "x"}], "Object missing required field `kind` - at `kinds[0]`"),
-        ([{"kind": "M", "tempalte": "a"}], "Object contains unknown field `tempalte`"),
+        ([{"kind": "M", "place": "a"}], "Object contains unknown field `place`"),
         ([{"kind": "M", "template": "a..b"}], "'a..b' is not a path; write e.g. spec.files[]"),
         (
             [{"kind": "M", "references": [{"source": "Pod", "path": "a"}]}],
