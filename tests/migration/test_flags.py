@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 import yaml
+from hypothesis import given
+from hypothesis import strategies as st
 from tests.migration.known import RELOADER_FLAGS, RELOADER_VARIABLES, WAVE_FLAGS
 
 from reroll.features.migration.rows import Fate
@@ -155,6 +157,26 @@ def test_everything_that_is_wrong_is_told_at_once() -> None:
         of_command(["--auto-reload-all=perhaps", "--log-level=loud", "--nope"], RELOADER)
 
     assert len(caught.value.problems) == 3
+
+
+names = st.sampled_from([row.name for tool in TOOLS for row in (*tool.flags, *tool.variables)])
+texts = st.text(max_size=12)
+words = st.builds("{}={}".format, names, texts) | names | texts
+
+
+@given(st.lists(words, max_size=6), st.sampled_from(TOOLS))
+def test_whatever_stands_on_a_command_line_is_translated_or_told(
+    given_words: list[str], tool: Any
+) -> None:
+    try:
+        found = of_command(given_words, tool)
+    except Wrong:
+        return
+
+    flags = dict(flag.removeprefix("--").split("=", 1) for flag in found.flags)
+    given_as_flags = {key.replace("-", "_"): value for key, value in flags.items()}
+    from_file = resolve({}, {}, yaml.safe_load(yaml.safe_dump(found.settings)), "")
+    assert resolve(given_as_flags, {}, {}, "") == from_file
 
 
 def test_the_printed_file_is_a_config_file_of_ours(tmp_path: Path) -> None:

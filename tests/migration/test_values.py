@@ -5,11 +5,14 @@ from typing import Any
 
 import pytest
 import yaml
+from hypothesis import given
+from hypothesis import strategies as st
 from tests.migration.known import RELOADER_VALUES, WAVE_VALUES
 from tests.migration.test_flags import migrate
 
 from reroll.features.migration.rows import Fate
 from reroll.features.migration.translate import TOOLS, Wrong, _value_row, of_values, tool_named
+from reroll.settings import resolve
 
 
 def nested(path: str, value: Any) -> dict[str, Any]:
@@ -101,6 +104,32 @@ def test_a_values_file_is_read_from_a_file_and_from_a_pipe(tmp_path: Path) -> No
 
     assert yaml.safe_load(from_file.stdout) == {"rate": 3.0}
     assert from_pipe.stdout == from_file.stdout
+
+
+def test_what_helm_prints_above_the_values_does_no_harm() -> None:
+    done = migrate("flags", "--values", "-", given="USER-SUPPLIED VALUES:\nupdateRate: 3\n")
+
+    assert yaml.safe_load(done.stdout) == {"rate": 3.0}
+
+
+paths = st.sampled_from([*RELOADER_VALUES, *WAVE_VALUES, "odd", "reloader", "reloader.odd.one"])
+scalars = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=12)
+anything = scalars | st.lists(scalars, max_size=3) | st.dictionaries(st.text(max_size=5), scalars)
+
+
+@given(st.lists(st.tuples(paths, anything), max_size=6), st.sampled_from(TOOLS))
+def test_whatever_stands_in_a_values_file_is_translated_or_told(
+    found: list[tuple[str, Any]], tool: Any
+) -> None:
+    values: dict[str, Any] = {}
+    for path, value in found:
+        values = {**values, **nested(path, value)}
+    try:
+        settings = of_values(values, tool).settings
+    except Wrong:
+        return
+
+    assert resolve({}, {}, yaml.safe_load(yaml.safe_dump(settings)), "")
 
 
 @pytest.mark.parametrize("text", ["a: [", "- a list", "\0"])

@@ -253,3 +253,19 @@ def test_a_wave_that_is_active_too_is_told_and_nothing_rolls_twice(
     assert "stop that one, or leave wave out of --dialects" in told["message"]
     assert one.said("RolledElsewhere", "/web")
     assert len(stage.revisions(web)) == 2
+
+
+def test_with_keyed_hashes_the_mark_is_nothing_that_anybody_could_compute(
+    stage: Stage, controller: Start
+) -> None:
+    web = build.deployment("web", uses="secret/db", annotations=IN)
+    stage.make(build.secret("db"), web)
+    controller("--foreign-hashes", "keyed")
+    first = stage.adopted(web)
+
+    stage.change("Secret", "db", password="2")
+
+    stage.rolled(web, since=first["n"])
+    found = hash_of(stage, web)
+    assert found
+    assert found != expected_hash(stage.api, stage.namespace, web)
