@@ -108,6 +108,16 @@ def test_a_file_may_write_values_as_yaml_does(key: str, given: Any, value: Any) 
         ("log_level", "loud", "is none of debug, info, warning, error"),
         ("strategy", "recreate", "is none of stamp, env, restart, evict, notify"),
         ("exclude_kinds", "Job,Pod", "names no kind with pod; use Deployment, StatefulSet"),
+        ("exclude_sources", "pods", "names no kind of source with pods; use ConfigMap, Secret"),
+        ("dialects", "reroll,flux", "names no dialect with flux; use reroll, reloader, wave"),
+        ("dialects", ",", "names no dialect; use reroll, reloader, wave"),
+        ("annotation_names", "a=b", "renames 'a'; only these have other names: reloader."),
+        (
+            "annotation_names",
+            "reloader.stakater.com/auto=_",
+            "renames reloader.stakater.com/auto to '_', which is no name",
+        ),
+        ("reloader_strategy", "env", "is none of env-vars, annotations"),
         ("workload_selector", "a=b=c", 'is not a label selector; write e.g. "team=shop"'),
         ("source_selector", "in (", "is not a label selector"),
         ("listen", "8080", 'is not an address; write e.g. ":8080"'),
@@ -124,6 +134,14 @@ def test_a_wrong_value_names_itself_its_place_and_the_fix(name: str, given: str,
     ):
         (problem,) = problems(**places)
         assert problem.startswith(f"{where}: {given!r} {told}")
+
+
+def test_other_names_of_annotations_can_be_a_map_in_the_file() -> None:
+    name, other = "reloader.stakater.com/auto", "example.com/auto"
+
+    found = resolved(file={"annotation-names": {name: other}})
+
+    assert found == resolved(flags={"annotation_names": f"{name}={other}"})
 
 
 @pytest.mark.parametrize(

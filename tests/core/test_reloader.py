@@ -322,6 +322,7 @@ def test_whoever_has_no_word_of_any_dialect_is_not_looked_at_closer() -> None:
     assert quick({PAUSED_AT: "x"}) is True
     assert quick({}, template({AUTO: "true"})) is True
     assert quick({"reroll.dev/enabled": "false", **ON}) is False
+    assert quick({"reroll.dev/enabled": "false", PAUSED_AT: "x"}) is True
     assert quick({"reroll.dev/enabled": "true"}) is True
 
 

@@ -74,13 +74,11 @@ def _with(unknown: list[str]) -> str:
 
 def _other_names(given: Any) -> Texts:
     pairs = [f"{k}={v}" for k, v in given.items()] if isinstance(given, dict) else _texts(given)
-    known = {w.key for row in DIALECTS for w in row.words(Options()) if w.renamed}
+    known = [w.key for row in DIALECTS for w in row.words(Options()) if w.renamed]
     for pair in pairs:
         name, _, other = pair.partition("=")
         if name not in known:
-            raise ValueError(
-                f"renames {name!r}, which has no other names; see the dialects' reference"
-            )
+            raise ValueError(f"renames {name!r}; only these have other names: {', '.join(known)}")
         if not _ANNOTATION.fullmatch(other):
             raise ValueError(f"renames {name} to {other!r}, which is no name of an annotation")
     return tuple(pairs)

@@ -109,6 +109,8 @@ def _variable(roll: Roll, change: Change, options: Options) -> Mark:
     name, value = variable(change.reference.source), _hash(roll, change, options)
     holding = [place for place, each in enumerate(seen.containers) if name in (each.env or ())]
     place = holding[0] if holding else carrier(seen, change.reference.source)
+    if value is None and not holding:
+        value = DELETED  # Nothing to take away, so what it is in an annotation.
     if value is not None and seen.marks.get(name) == value:
         # The pods have something else, or there would be no roll: the same value replaces none.
         value = f"{value}-{roll.record.n}"

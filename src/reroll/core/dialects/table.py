@@ -51,6 +51,7 @@ class Dialects:
         self._quick = [row.quick for row in self.rows if row.quick]
         loud = [word for row, word in words if row.quick is None]
         self._on_workload = _keys(loud, Place.WORKLOAD, Place.RECORD)
+        self._left = _keys(loud, Place.RECORD)
         self._on_template = _needles(_keys(loud, Place.TEMPLATE))
         self._ignored = frozenset(row.ignores for row in self.rows if row.ignores)
 
@@ -60,7 +61,8 @@ class Dialects:
         """The quick answer, before anything is decoded; `None`: nobody says anything."""
         said = [quick(workload, namespace) for quick in self._quick]
         if False in said:
-            return False
+            # What an earlier roll left is brought to its end first.
+            return not self._left.isdisjoint(workload)
         if True in said or not self._on_workload.isdisjoint(workload):
             return True
         if self._on_template:
