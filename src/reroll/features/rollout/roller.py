@@ -14,21 +14,18 @@ from reroll.clock import Clock
 from reroll.controller.logs import Log
 from reroll.controller.pace import Backoff, Pacer
 from reroll.controller.queue import Queue
-from reroll.controller.report import Report, Result
-from reroll.controller.telemetry import Telemetry
+from reroll.controller.report import Report, Result, Teller
 from reroll.core.compare import Snapshot, compare
 from reroll.core.kinds import Kind, Strategy
-from reroll.core.marks import Mark
 from reroll.core.objects import Key
 from reroll.core.patches import patch, writes_template
 from reroll.core.plan import Plan, plan
-from reroll.core.policy import STAMP
 from reroll.core.reasons import Reason
 from reroll.core.records import Record, write
 from reroll.core.workloads import Manifest, Workload
 from reroll.features.rollout.reader import Reader, resource
 from reroll.features.rollout.repairs import Repairs
-from reroll.features.rollout.values import marks_of_values
+from reroll.features.rollout.values import with_marks_of_values
 from reroll.features.rollout.world import World
 from reroll.kube import wire
 from reroll.kube.client import Client
@@ -77,7 +74,7 @@ class Roller:
         clock: Clock,
         world: World,
         reader: Reader,
-        telemetry: Telemetry,
+        telemetry: Teller,
         pacer: Pacer,
         kinds: Mapping[str, Kind],
     ) -> None:
@@ -98,24 +95,38 @@ class Roller:
         while True:
             key = await self.queue.get()
             try:
-                delay = await self._look(key)
+                delay = await self.look(key)
             except ApiError as error:
-                delay = self._failed(key, error)
+                delay = self.failed(key, error)
             except Exception as error:  # one workload's trouble is not another's
                 log.exception("bug", workload=str(key))
-                delay = self._failed(key, error)
+                delay = self.failed(key, error)
             finally:
                 self.queue.done(key)
             if delay is not None:
                 self.queue.add(key, delay)
 
-    async def _look(self, key: Key) -> float | None:
-        kind = self._kinds[key.kind]
-        seen = self._world.snapshot(key, kind)
-        if seen is None:
+    async def look(self, key: Key) -> float | None:
+        """Do what a workload needs now; the seconds until it is worth looking again, if it is."""
+        found = await self.decide(key)
+        if found is None:
             self._telemetry.forget(key)
             self._backoff.succeeded(key)
             self._unanswered.pop(key, None)
+            return None
+        seen, decided = found
+        delay = await self._do(seen, decided)
+        self._backoff.succeeded(key)
+        if decided.look_at is None:
+            return delay
+        latest = max(0.0, (decided.look_at - self._clock.now()).total_seconds())
+        return latest if delay is None else min(delay, latest)
+
+    async def decide(self, key: Key) -> tuple[Snapshot, Plan] | None:
+        """What should happen to a workload now; `None` if it is gone, or not in."""
+        kind = self._kinds[key.kind]
+        seen = self._world.snapshot(key, kind)
+        if seen is None:
             return None
         self._tell_unanswered(seen)
         decided = self._plan(seen)
@@ -130,12 +141,7 @@ class Roller:
                 return None
             seen = msgspec.structs.replace(fresh, history=history)
             decided = self._plan(seen)
-        delay = await self._do(seen, decided)
-        self._backoff.succeeded(key)
-        if decided.look_at is None:
-            return delay
-        latest = max(0.0, (decided.look_at - self._clock.now()).total_seconds())
-        return latest if delay is None else min(delay, latest)
+        return seen, decided
 
     def _plan(self, seen: Snapshot) -> Plan:
         return plan(seen, self._clock.now(), self._world.dialects)
@@ -164,23 +170,11 @@ class Roller:
             return self._wait(seen, decided, outcome)
         if outcome is Step.TAKEN:
             return None
-        decided = await self._mark(seen, decided)
+        decided = await with_marks_of_values(self._client, self._world, seen, decided)
         await self._write(seen, decided)
         self._tell(seen, decided, Result.DONE)
         self._world.settled(seen.workload.key)
         return 0.0 if decided.record and decided.record.todo else None
-
-    async def _mark(self, seen: Snapshot, decided: Plan) -> Plan:
-        """With the marks that are made of values, which the plan does not know."""
-        by = self._world.dialects.of_values(seen.policy.by, decided.roll)
-        if not by:
-            return decided
-        more = await marks_of_values(self._client, self._world.sources, seen, by)
-        marks = (*decided.marks, *more)
-        if all(seen.workload.marks.get(mark.name) == mark.value for mark in marks):
-            # What changed is no part of another tool's hash: ours tells it apart.
-            marks = (*marks, Mark(STAMP, decided.stamp))
-        return msgspec.structs.replace(decided, marks=marks)
 
     async def _repair(self, seen: Snapshot, decided: Plan) -> float | None:
         """One step of what undoes the work of another tool, until nothing is left of it."""
@@ -260,7 +254,7 @@ class Roller:
             told = msgspec.structs.replace(told, seconds=seconds)
         self._telemetry.tell(told)
 
-    def _failed(self, key: Key, error: Exception) -> float | None:
+    def failed(self, key: Key, error: Exception) -> float | None:
         """What an error means for the key: the delay until the next try, or `None` for never."""
         if isinstance(error, NotFound):
             self._world.workload_gone(key)

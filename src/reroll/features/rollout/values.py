@@ -14,11 +14,14 @@ from reroll.core.dialects.table import MarksOfValues
 from reroll.core.kinds import SOURCE_KINDS, SourceKind
 from reroll.core.marks import Mark
 from reroll.core.objects import Content, Key, Moment
+from reroll.core.plan import Plan
 from reroll.core.pods import PodTemplate
+from reroll.core.policy import STAMP
 from reroll.core.workloads import Manifest, pick
 from reroll.features.rollout.content import Source, content, is_same, values_of
 from reroll.features.rollout.reader import resource
 from reroll.features.rollout.sources import Sources
+from reroll.features.rollout.world import World
 from reroll.kube import wire
 from reroll.kube.client import Client
 from reroll.kube.errors import Conflict, Forbidden, NotFound
@@ -27,6 +30,19 @@ _ROWS = {row.name: row for row in SOURCE_KINDS}
 _manifest = msgspec.json.Decoder(Manifest)
 _template = msgspec.json.Decoder(PodTemplate)
 _source = msgspec.json.Decoder(Source)
+
+
+async def with_marks_of_values(client: Client, world: World, seen: Snapshot, decided: Plan) -> Plan:
+    """A plan with the marks that are made of values, where there are any."""
+    by = world.dialects.of_values(seen.policy.by, decided.roll)
+    if not by:
+        return decided
+    more = await marks_of_values(client, world.sources, seen, by)
+    marks = (*decided.marks, *more)
+    if all(seen.workload.marks.get(mark.name) == mark.value for mark in marks):
+        # What changed is no part of another tool's hash: ours tells it apart.
+        marks = (*marks, Mark(STAMP, decided.stamp))
+    return msgspec.structs.replace(decided, marks=marks)
 
 
 async def marks_of_values(
