@@ -20,7 +20,7 @@ NO_DATA = "no-config-data"
 
 _KEYED = frozenset(row.name for row in SOURCE_KINDS if row.keyed)
 _SALT = b"reroll render 1"
-_COST = {"n": 2**12, "r": 8, "p": 1, "maxmem": 2**26, "dklen": 16}
+_COST = {"n": 2**10, "r": 8, "p": 1, "maxmem": 2**22, "dklen": 16}
 _HARDENED = "secrets"
 
 
