@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from tests.support import build
 
 from reroll.core.kinds import KINDS, SOURCE_KINDS
+from reroll.core.names import ATTACHING
 from reroll.core.rights import attaching
 from reroll.core.workloads import Manifest
 from reroll.features.names import attach
@@ -60,6 +61,19 @@ def test_a_kind_without_revisions_owns_its_configs_itself(kind: str) -> None:
 
     assert found == [(Owner("batch/v1", kind, "task", "w"), "app-5f9c2d1a7b")]
     assert attach.is_ready(ROWS[kind], manifest(source, observed=0), [])
+
+
+def test_a_job_of_a_cronjob_leaves_it_to_the_cronjob() -> None:
+    source = build.job("task-1", uses=["configmap/app-5f9c2d1a7b"])
+    source["metadata"]["ownerReferences"] = [{"kind": "CronJob", "uid": "c", "controller": True}]
+
+    assert attach.owners(ROWS["Job"], manifest(source), [], NAMES) == []
+
+
+def test_the_job_that_attaches_owns_nothing() -> None:
+    source = build.job("attach", labels=ATTACHING, uses=["configmap/app-5f9c2d1a7b"])
+
+    assert attach.owners(ROWS["Job"], manifest(source), [], NAMES) == []
 
 
 def test_a_controller_revision_has_its_template_elsewhere() -> None:

@@ -89,8 +89,10 @@ def test_what_is_marked_is_recognised(plain: str) -> None:
 def test_a_plain_config_with_our_mark_is_not_content_named() -> None:
     assert claimed("app", marks("app")[0], {}) is None
     claim = Named(Scheme.REROLL, "app")
-    assert not proved(claim, build.configmap("app-copy"))
-    assert proved(claim, build.configmap("app-copy", immutable=True))
+    assert not proved(claim, build.configmap("app-5f9c2d1a7b"))
+    assert not proved(claim, build.configmap("app-copy", immutable=True))
+    assert not proved(claim, build.configmap("other-5f9c2d1a7b", immutable=True))
+    assert proved(claim, build.configmap("app-5f9c2d1a7b", immutable=True))
 
 
 def test_two_long_names_have_two_labels() -> None:

@@ -96,10 +96,10 @@ async def _attach(
     timeout: timedelta,  # noqa: ASYNC109  it is what people ask for
 ) -> int:
     workloads, late = await _await_revisions(view, named, args.selector, timeout)
-    gaps = list(view.gaps)
+    gaps = sorted(view.gaps)
     view.gaps.clear()
     found = await _found(view, configs)
-    gaps += view.gaps
+    gaps += sorted(view.gaps)
     names = _by_namespace(found)
     paused = [
         one.key

@@ -8,14 +8,14 @@ import argparse
 import asyncio
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple, TypedDict, TypeVar, Unpack
 
 import msgspec
 
 from reroll.cli.errors import CommandError, Exit
 from reroll.cli.flags import add_flags as add_flags  # noqa: PLC0414  they go together
 from reroll.core.dialects.table import ALL
-from reroll.core.kinds import KINDS, Kind, SourceKind
+from reroll.core.kinds import KINDS, Kind
 from reroll.core.workloads import Manifest, Workload, workload
 from reroll.kube import wire
 from reroll.kube.auth import load
@@ -25,6 +25,15 @@ from reroll.kube.errors import ApiError, ConfigError, Forbidden, Malformed, NotF
 
 T = TypeVar("T", bound=Versioned)
 PAGE = 500
+
+
+class Which(TypedDict, total=False):
+    """Which objects of a kind, and how much of them."""
+
+    label_selector: str | None
+    metadata_only: bool
+    everywhere: bool
+    """In all namespaces, whichever was asked for."""
 
 
 class _Served(msgspec.Struct):
@@ -56,47 +65,26 @@ class View:
         self.gaps: list[str] = []
 
     async def every(
-        self,
-        resource: wire.Resource,
-        model: type[T],
-        *,
-        label_selector: str | None = None,
-        metadata_only: bool = False,
-        everywhere: bool = False,
+        self, resource: wire.Resource, model: type[T], **which: Unpack[Which]
     ) -> list[T]:
-        """All objects of a kind; none if its API is not served, a gap if they may not be listed.
-
-        `everywhere`: in all namespaces, whichever was asked for.
-        """
-        pages = self.pages(
-            resource,
-            model,
-            label_selector=label_selector,
-            metadata_only=metadata_only,
-            everywhere=everywhere,
-        )
-        return [one async for page in pages for one in page]
+        """All objects of a kind; none if its API is not served, a gap if they may not be listed."""
+        return [one async for page in self.pages(resource, model, **which) for one in page]
 
     async def pages(
-        self,
-        resource: wire.Resource,
-        model: type[T],
-        *,
-        label_selector: str | None = None,
-        metadata_only: bool = False,
-        everywhere: bool = False,
+        self, resource: wire.Resource, model: type[T], **which: Unpack[Which]
     ) -> AsyncIterator[Sequence[T]]:
         """The same, a page at a time, for whoever keeps nothing of it."""
         decoder, token = Decoder(model), ""
-        namespace = None if everywhere or not resource.namespaced else self.namespace
+        everywhere = which.get("everywhere") or not resource.namespaced
+        namespace = None if everywhere else self.namespace
         while True:
             request = wire.list_page(
                 resource,
                 namespace,
                 limit=PAGE,
                 continue_=token,
-                label_selector=label_selector,
-                metadata_only=metadata_only,
+                label_selector=which.get("label_selector"),
+                metadata_only=which.get("metadata_only", False),
             )
             try:
                 page = decoder.page(await self.client.send(request))
@@ -160,9 +148,7 @@ class View:
         ]
 
 
-def resource(row: Kind | SourceKind) -> wire.Resource:
-    """The API resource of a row of one of the tables."""
-    return wire.Resource(row.group, row.version, row.plural, row.name)
+resource = wire.resource_of
 
 
 def look(args: argparse.Namespace, action: Callable[[View], Awaitable[int]]) -> int:

@@ -4,6 +4,7 @@ Watches, RBAC, decoders, patches, help and test parameters all come from these r
 between kinds is a column, never an `if`.
 """
 
+from collections.abc import Mapping
 from enum import StrEnum
 
 import msgspec
@@ -29,6 +30,18 @@ class Revisions(StrEnum):
     REPLICA_SETS = "replicasets"
     CONTROLLER_REVISIONS = "controllerrevisions"
     NONE = ""
+
+
+_REVISION_NUMBERS = ("deployment.kubernetes.io/revision", "rollout.argoproj.io/revision")
+
+
+def revision_number(annotations: Mapping[str, str] | None, field: int) -> int:
+    """The number of a revision, which a ReplicaSet has in an annotation and others in a field.
+
+    One that was gone back to has a new number and is an old object.
+    """
+    texts = ((annotations or {}).get(name, "") for name in _REVISION_NUMBERS)
+    return max([field, *(int(text) for text in texts if text.isdecimal())])
 
 
 Path = tuple[str, ...]

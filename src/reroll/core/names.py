@@ -36,6 +36,8 @@ ATTACHING = {"app.kubernetes.io/name": "reroll", "app.kubernetes.io/component": 
 
 KAPP_VERSIONED = "kapp.k14s.io/versioned"
 LONGEST_LABEL = 63
+LONGEST_NAME = 253
+_SUFFIX = len("-5f9c2d1a7b")
 _KAPP = re.compile(r"(?P<plain>.+)-ver-[0-9]+")
 _KUSTOMIZE = re.compile(r"(?P<plain>.+)-(?P<hash>[2456789bcdfghkmt]{10})")
 _ALPHABET = str.maketrans("013ae", "ghkmt")
@@ -84,7 +86,9 @@ def proved(claim: Named, document: Mapping[str, Any]) -> bool:
     name: str = document["metadata"]["name"]
     match claim.scheme:
         case Scheme.REROLL:
-            return document.get("immutable") is True
+            is_long = len(claim.plain) + _SUFFIX > LONGEST_NAME
+            fits = is_long or name[:-_SUFFIX] == claim.plain
+            return fits and name[-_SUFFIX] == "-" and document.get("immutable") is True
         case Scheme.KAPP:
             return True  # Nothing but kapp writes that annotation to such a name.
         case Scheme.KUSTOMIZE:

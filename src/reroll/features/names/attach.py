@@ -9,19 +9,18 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from reroll.core.kinds import Kind, Revisions
+from reroll.core.kinds import Kind, Revisions, revision_number
 from reroll.core.names import ATTACHING
 from reroll.core.patches import Operation, pointer
 from reroll.core.pods import given
 from reroll.core.progress import is_observed
-from reroll.core.workloads import Manifest, Metadata, pick
+from reroll.core.workloads import Manifest, Metadata, belongs_to_workload, pick
 from reroll.features.names.mentions import mentioned
 
 REVISION_KINDS = {
     Revisions.REPLICA_SETS: "ReplicaSet",
     Revisions.CONTROLLER_REVISIONS: "ControllerRevision",
 }
-_NUMBERS = ("deployment.kubernetes.io/revision", "rollout.argoproj.io/revision")
 
 
 class Revision(msgspec.Struct, gc=False):
@@ -34,10 +33,7 @@ class Revision(msgspec.Struct, gc=False):
 
     @property
     def number(self) -> int:
-        """One that was gone back to has a new number and is an old object."""
-        annotations = self.metadata.annotations or {}
-        texts = (annotations.get(name, "") for name in _NUMBERS)
-        return max([self.revision, *(int(text) for text in texts if text.isdecimal())])
+        return revision_number(self.metadata.annotations, self.revision)
 
     def mentions(self, names: frozenset[str]) -> frozenset[str]:
         return mentioned(bytes(self.spec) + b" " + bytes(self.data), names)
@@ -95,7 +91,8 @@ def owners(
     """Who of a workload has to own which of the configs `names`."""
     if kind.revisions is Revisions.NONE:
         metadata = manifest.metadata
-        if ATTACHING.items() <= (metadata.labels or {}).items():
+        helper = ATTACHING.items() <= (metadata.labels or {}).items()
+        if helper or belongs_to_workload(metadata):
             return []
         itself = Owner(f"{kind.group}/{kind.version}", kind.name, metadata.name, metadata.uid)
         return [(itself, name) for name in sorted(mentioned(bytes(manifest.spec), names))]

@@ -32,12 +32,8 @@ class Config(msgspec.Struct, gc=False):
         return {owner["uid"] for owner in self.metadata.owner_references or ()}
 
 
-def resource(row: SourceKind) -> wire.Resource:
-    return wire.Resource(row.group, row.version, row.plural, row.name)
-
-
 async def read(client: Client, row: SourceKind, key: Key) -> Config:
-    request = wire.get(resource(row), key.namespace, key.name, metadata_only=True)
+    request = wire.get(wire.resource_of(row), key.namespace, key.name, metadata_only=True)
     return msgspec.json.decode(await client.send(request), type=Config)
 
 
@@ -51,7 +47,9 @@ async def own(
             return
         operations = patch(config.metadata.uid, config.metadata.owner_references, missing)
         try:
-            await client.send(wire.json_patch(resource(row), key.namespace, key.name, operations))
+            await client.send(
+                wire.json_patch(wire.resource_of(row), key.namespace, key.name, operations)
+            )
         except (Invalid, Conflict):
             if not left:
                 raise

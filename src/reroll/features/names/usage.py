@@ -16,7 +16,7 @@ from reroll.features.names.mentions import mentioned
 from reroll.kube import wire
 
 USERS: tuple[wire.Resource, ...] = (
-    *(wire.Resource(kind.group, kind.version, kind.plural, kind.name) for kind in KINDS),
+    *map(wire.resource_of, KINDS),
     wire.Resource("apps", "v1", "replicasets", "ReplicaSet"),
     wire.Resource("apps", "v1", "controllerrevisions", "ControllerRevision"),
     wire.PODS,

@@ -13,7 +13,7 @@ from reroll.controller.logs import Log
 from reroll.controller.pace import Backoff
 from reroll.controller.queue import Queue
 from reroll.core.compare import Absence, History
-from reroll.core.kinds import SOURCE_KINDS, Kind, Revisions, SourceKind, Watched
+from reroll.core.kinds import SOURCE_KINDS, Kind, Revisions, Watched, revision_number
 from reroll.core.objects import Key
 from reroll.core.pods import given
 from reroll.core.policy import STATE
@@ -63,9 +63,7 @@ _manifests = msgspec.json.Decoder(_Manifests)
 _manifest = msgspec.json.Decoder(Manifest)
 
 
-def resource(row: Kind | SourceKind) -> wire.Resource:
-    """The API resource of a row of one of the tables."""
-    return wire.Resource(row.group, row.version, row.plural, row.name)
+resource = wire.resource_of
 
 
 class Reader:
@@ -238,13 +236,7 @@ def _owned(owners: list[Owner] | None, uid: str) -> bool:
 
 
 def _place(one: _Revision) -> int:
-    """The number of a revision. One that was gone back to has a new number and is an old object."""
-    annotations = one.metadata.annotations or {}
-    texts = (annotations.get(name, "") for name in _NUMBERS)
-    return max([one.revision, *(int(text) for text in texts if text.isdecimal())])
-
-
-_NUMBERS = ("deployment.kubernetes.io/revision", "rollout.argoproj.io/revision")
+    return revision_number(one.metadata.annotations, one.revision)
 
 
 def _latest(revisions: list[Metadata]) -> Record | None:
