@@ -124,12 +124,15 @@ class _Reading:
     def _named(self, said: Mapping[str, str], key: str, row: SourceKind) -> list[Pattern]:
         found = []
         for text in _items(said.get(key)):
+            if is_plain(text):
+                found.append(Pattern(row.name, None, text))
+                continue
             try:
                 compiled(text)
             except ValueError as error:
-                self._problem(key, text, f"is no regular expression for names: it {error}")
+                self._problem(key, text, f"is no regular expression that can be used: {error}")
             else:
-                found.append(Pattern(row.name, None, text, regex=not is_plain(text)))
+                found.append(Pattern(row.name, None, text, regex=True))
         return found
 
     def _excluded(self, key: str, row: SourceKind) -> list[Pattern]:
