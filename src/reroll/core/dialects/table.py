@@ -59,16 +59,20 @@ class Dialects:
         self, workload: Mapping[str, str], namespace: Mapping[str, str], spec: msgspec.Raw
     ) -> bool | None:
         """The quick answer, before anything is decoded; `None`: nobody says anything."""
-        said = [quick(workload, namespace) for quick in self._quick]
-        if False in said:
-            # What an earlier roll left is brought to its end first.
-            return not self._left.isdisjoint(workload)
-        if True in said or not self._on_workload.isdisjoint(workload):
+        is_in = None
+        for quick in self._quick:
+            said = quick(workload, namespace)
+            if said is False:
+                # What an earlier roll left is brought to its end first.
+                return not self._left.isdisjoint(workload)
+            is_in = is_in or said
+        if is_in or not self._on_workload.isdisjoint(workload):
             return True
         if self._on_template:
             text = bytes(spec)
-            if any(needle in text for needle in self._on_template):
-                return True
+            for needle in self._on_template:
+                if needle in text:
+                    return True
         return None
 
     def policy(self, told: Told) -> Policy:
