@@ -11,9 +11,13 @@ from prometheus_client.metrics import MetricWrapperBase
 
 from reroll.controller.metrics import Metrics
 from reroll.core.dialects.reroll import ANNOTATIONS
+from reroll.core.fields import EACH, FIELDS, POD_FIELDS, PODS, Field
 from reroll.core.kinds import KINDS, SOURCE_KINDS
+from reroll.core.names import CONTENT_OF
 from reroll.core.policy import ALLOW_FROM, DOMAIN, STAMP, STATE
 from reroll.core.reasons import Reason
+from reroll.features.render.names import NAMES
+from reroll.features.render.render import ANNOTATION
 from reroll.settings import SETTINGS
 
 FOLDER = Path(__file__).parents[2] / "docs" / "reference"
@@ -74,10 +78,17 @@ def annotations() -> str:
             "the namespaces whose workloads may name this source; globs",
             "`team-a, team-b`",
         ),
+        (
+            f"`{NAMES}`",
+            "`reroll render`: whether it gets a content name, whatever `--names` says",
+            '`"false"`',
+        ),
     ]
     written = [
         (f"`{STATE}`", "on the workload: the record, what it last rolled with"),
         (f"`{STAMP}`", "on the pod template: the stamp of the strategy `stamp`"),
+        (f"`{ANNOTATION}`", "on the pod template: the checksum of `reroll render`"),
+        (f"`{CONTENT_OF}`", "on a source with a content name, as a label: its plain name"),
     ]
     head = ("key", "meaning", "example")
     return _page(
@@ -117,6 +128,37 @@ def kinds() -> str:
     )
 
 
+def fields() -> str:
+    introduction = (
+        "Where the name of a ConfigMap or Secret may stand: what follows when `reroll render --names` gives it another.\n"
+        "`[]` is each item of a list."
+    )
+    pods = [_field(field) for field in POD_FIELDS]
+    places = [
+        *((kind.name, f"`{'.'.join((*kind.template, 'spec'))}`") for kind in KINDS),
+        *((kind, f"`{'.'.join(path)}`") for _, kind, path in PODS),
+    ]
+    others = [(kind, *_field(field)) for (_, kind), found in FIELDS.items() for field in found]
+    return _page(
+        "Fields that hold names",
+        introduction,
+        "## In a pod",
+        _table(("names a", "field"), pods),
+        "Pods stand here:",
+        _table(("kind", "path"), places),
+        "## In other kinds",
+        _table(("kind", "names a", "field"), others),
+        "An Ingress may name the namespace too, as `namespace/name`.\n"
+        "A rule of a Role counts where it is about `configmaps` or `secrets`.\n"
+        "A kind that is not here follows by [a config file](../concepts/manifests.md#kinds-of-your-own).",
+    )
+
+
+def _field(field: Field) -> tuple[str, str]:
+    path = "".join("[]" if step == EACH else f".{step}" for step in field.path).removeprefix(".")
+    return field.source, f"`{path}`"
+
+
 def reasons() -> str:
     introduction = "Every decision has a reason. The same word stands in the log line, the Event and the metric label `reason`."
     return _page(
@@ -153,6 +195,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "settings.md": settings,
     "annotations.md": annotations,
     "kinds.md": kinds,
+    "fields.md": fields,
     "reasons.md": reasons,
     "metrics.md": metrics,
 }
