@@ -38,6 +38,11 @@ class Queue(Generic[K]):
         return len(self._urgent) + len(self._patient) + len(self._due) + len(self._again)
 
     @property
+    def is_ready(self) -> bool:
+        """Whether a key is due that nobody works on."""
+        return bool(self._urgent or self._patient)
+
+    @property
     def oldest(self) -> float:
         """For how long the key that waits longest has been due, in seconds."""
         now = self._clock.monotonic()

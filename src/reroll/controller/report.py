@@ -1,6 +1,7 @@
 """What happened to one key: the one value that metrics, log lines and Events are made from."""
 
 from enum import StrEnum
+from typing import Protocol
 
 import msgspec
 
@@ -34,3 +35,12 @@ class Report(msgspec.Struct, frozen=True, gc=False):
     @property
     def rolled(self) -> bool:
         return bool(self.strategy)
+
+
+class Teller(Protocol):
+    """Whoever is told what happened."""
+
+    def tell(self, report: Report) -> None: ...
+
+    def forget(self, key: Key) -> None:
+        """The workload is gone, or no longer opted in."""

@@ -1,13 +1,13 @@
 """The feature as a whole: what it watches, and how its parts are put together."""
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from reroll.clock import Clock
 from reroll.controller.logs import Log
 from reroll.controller.pace import Pacer
-from reroll.controller.telemetry import Telemetry
+from reroll.controller.report import Teller
 from reroll.core.dialects.rows import Options
 from reroll.core.dialects.table import DIALECTS, Dialects
 from reroll.core.kinds import KINDS, SOURCE_KINDS, Kind, SourceKind, Strategy, Watched
@@ -40,8 +40,9 @@ READERS = 8
 log = Log("reroll")
 
 
-def scope(settings: Settings) -> Scope:
+def scope(settings: Settings, *, at_once: bool = False) -> Scope:
     return Scope(
+        at_once=at_once,
         default=Policy(
             enabled=True if settings.auto_all else None,
             mounts_are_live=settings.mounts == "live",
@@ -74,14 +75,23 @@ class Rollouts:
     """Watches in three stages, because each needs what the one before brought."""
 
     def __init__(
-        self, client: Client, clock: Clock, settings: Settings, telemetry: Telemetry, namespace: str
+        self,
+        client: Client,
+        clock: Clock,
+        settings: Settings,
+        telemetry: Teller,
+        namespace: str,
+        *,
+        at_once: bool = False,
+        unreadable: Callable[[Key, str], None] | None = None,
     ) -> None:
         self._client, self._clock, self._settings = client, clock, settings
         left = {name.lower() for name in settings.exclude_kinds}
         self.kinds = {kind.name: kind for kind in KINDS if kind.name.lower() not in left}
         self._feeds: dict[str, list[Feed]] = {}
-        self.world = World(clock, scope(settings), wake=self._wake, read=self._read)
-        self.reader = Reader(client, clock, self.world, self.kinds, self._unreadable)
+        looks_at = scope(settings, at_once=at_once)
+        self.world = World(clock, looks_at, wake=self._wake, read=self._read)
+        self.reader = Reader(client, clock, self.world, self.kinds, unreadable or _unreadable)
         self.roller = Roller(
             client,
             clock,
@@ -92,15 +102,14 @@ class Rollouts:
             self.kinds,
         )
         Pods(client, clock, self.world, self.reader).install(self.roller)
-        self._jobs = Jobs(client, clock, self.world, telemetry)
-        self._jobs.install(self.roller)
-        self._digest_key = Key("Secret", namespace, settings.digest_key)
-        self._telemetry = telemetry
+        self.jobs = Jobs(client, clock, self.world, telemetry)
+        self.jobs.install(self.roller)
+        self.digest_key = Key("Secret", namespace, settings.digest_key)
         self.acting = False
 
     async def prepare(self) -> None:
         """What is needed before the first watch: the digest key."""
-        key = self._digest_key
+        key = self.digest_key
         self.world.rekey(*await keyring.load(self._client, key.namespace, key.name))
         self.world.sources.digest_key = self.reader.digest_key = key
 
@@ -169,7 +178,7 @@ class Rollouts:
                 self.roller.queue.add(key, urgent=False)
             async with asyncio.TaskGroup() as group:
                 if "Job" in self.kinds:
-                    group.create_task(self._jobs.run(self._settings.namespaces or (None,)))
+                    group.create_task(self.jobs.run(self._settings.namespaces or (None,)))
                 for _ in range(self._settings.concurrency):
                     group.create_task(self.roller.run())
         finally:
@@ -191,11 +200,12 @@ class Rollouts:
         else:
             feeds = self._feeds.get(key.kind, ()) if key.name else ()
             is_to_come = any(feed.is_to_bring(key) for feed in feeds)
-        if not is_to_come or key == self._digest_key:
+        if not is_to_come or key == self.digest_key:
             self.reader.want(key)
 
-    def _unreadable(self, key: Key, problem: str) -> None:
-        log.warning("cannot read", source=str(key), problem=problem)
+
+def _unreadable(key: Key, problem: str) -> None:
+    log.warning("cannot read", source=str(key), problem=problem)
 
 
 def _odd(odd: Malformed) -> None:

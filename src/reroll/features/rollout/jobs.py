@@ -16,8 +16,7 @@ from reroll.clock import Clock
 from reroll.controller.logs import Log
 from reroll.controller.pace import Backoff
 from reroll.controller.queue import Queue
-from reroll.controller.report import Report, Result
-from reroll.controller.telemetry import Telemetry
+from reroll.controller.report import Report, Result, Teller
 from reroll.core.kinds import Kind, Strategy
 from reroll.core.marks import write_marks
 from reroll.core.objects import Key
@@ -54,7 +53,7 @@ class _Stubs(msgspec.Struct, gc=False):
 class Jobs:
     """Holds what the steps need; `install` makes them known to the roller."""
 
-    def __init__(self, client: Client, clock: Clock, world: World, telemetry: Telemetry) -> None:
+    def __init__(self, client: Client, clock: Clock, world: World, telemetry: Teller) -> None:
         self._client, self._world, self._telemetry = client, world, telemetry
         self._backoff = Backoff(clock)
         self._queue: Queue[Key] = Queue(clock)

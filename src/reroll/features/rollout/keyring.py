@@ -25,14 +25,29 @@ class _KeySecret(msgspec.Struct):
     data: dict[str, str] | None = None
 
 
-async def load(client: Client, namespace: str, name: str) -> tuple[dict[str, bytes], Keys]:
+Keyring = tuple[dict[str, bytes], Keys]
+
+
+async def find(client: Client, namespace: str, name: str) -> Keyring | None:
+    """The keys, if there are any yet."""
+    try:
+        raw = await client.send(wire.get(SECRETS, namespace, name))
+    except NotFound:
+        return None
+    return _read(msgspec.json.decode(raw, type=_KeySecret))
+
+
+def throwaway() -> Keyring:
+    """A key that nobody else has, to tell contents apart for a moment."""
+    key_id = secrets.token_hex(4)
+    return {key_id: secrets.token_bytes(32)}, Keys(key_id, frozenset((key_id,)))
+
+
+async def load(client: Client, namespace: str, name: str) -> Keyring:
     """The keys; made on the first start. Two first starts at once end with the same key."""
     while True:
-        try:
-            raw = await client.send(wire.get(SECRETS, namespace, name))
-            return _read(msgspec.json.decode(raw, type=_KeySecret))
-        except NotFound:
-            pass
+        if found := await find(client, namespace, name):
+            return found
         try:
             await client.send(wire.create(SECRETS, namespace, _fresh(namespace, name)))
         except AlreadyExists:
@@ -55,7 +70,7 @@ def _fresh(namespace: str, name: str) -> dict[str, object]:
     }
 
 
-def _read(secret: _KeySecret) -> tuple[dict[str, bytes], Keys]:
+def _read(secret: _KeySecret) -> Keyring:
     keyring = {key_id: base64.b64decode(text) for key_id, text in (secret.data or {}).items()}
     if not keyring:
         where = f"Secret {secret.metadata.namespace}/{secret.metadata.name}"

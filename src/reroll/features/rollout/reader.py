@@ -4,6 +4,7 @@ Contents of Secrets, sources that are referred to only now, the names that a glo
 whose Namespace changed, and the revisions of a workload.
 """
 
+import asyncio
 from collections.abc import Callable, Iterable, Mapping
 
 import msgspec
@@ -101,6 +102,20 @@ class Reader:
                 self._queue.add(key, self._backoff.failed(key, at_least=5.0))
             finally:
                 self._queue.done(key)
+
+    async def catch_up(self, readers: int = 8) -> None:
+        """Read all that is wanted, and what that makes wanted; what fails ends it."""
+
+        async def read() -> None:
+            while self._queue.is_ready:
+                key = await self._queue.get()
+                try:
+                    await self._read(key)
+                finally:
+                    self._queue.done(key)
+
+        while self._queue.is_ready:
+            await asyncio.gather(*(read() for _ in range(readers)))
 
     async def _read(self, key: Key) -> None:
         if key == self.digest_key:

@@ -22,6 +22,8 @@ class Scope(msgspec.Struct, frozen=True):
     selector: Selector = Selector()
     workloads: Selector = Selector()
     sources: Selector = Selector()
+    at_once: bool = False
+    """Nobody waits for quiet: whoever looks does so once, and says when."""
 
     def is_out_of_reach(self, pattern: Pattern) -> bool:
         """Whether it means a namespace that no watch tells about."""

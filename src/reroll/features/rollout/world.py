@@ -6,7 +6,7 @@ loop, so no locks; every method here is synchronous.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
 from fnmatch import fnmatchcase
 
 import msgspec
@@ -77,6 +77,8 @@ class World:
         self.workloads: dict[Key, Tracked] = {}
         self.namespaces = Namespaces(scope, lambda name: read(Key("Namespace", "", name)))
         self.keys = Keys()
+        self.supposed: set[Key] = set()
+        """Workloads that are kept as if they were opted in, whether or not they are."""
         self.latest = 0
         """The highest version of any workload that was seen."""
         self._clock = clock
@@ -117,12 +119,13 @@ class World:
             # Older, or what a patch of ours was answered with: its echo brings nothing new.
             return
         info = self.namespaces.that_counts(metadata.namespace)
-        if kind.borrows_template and info is not None and self._lend(kind, key, manifest):
+        if self.lends(kind, manifest):
             self._untrack(key)
             return
         annotations = self._annotations(key, metadata.annotations or {})
         counts = info is not None and self._scope.workloads.matches(metadata.labels or {})
-        if info is None or not counts or not self._may_be_in(annotations, info, manifest):
+        may_be_in = counts and self._may_be_in(annotations, info or NOWHERE, manifest)
+        if not may_be_in and key not in self.supposed:
             self._untrack(key)
             return
         if tracked is None and belongs_to_workload(metadata):
@@ -160,16 +163,14 @@ class World:
         before = tracked.workload if tracked else None
         seen = workload(kind, manifest, before, words=self.dialects.words, watched=watched)
         info = self.namespaces.that_counts(key.namespace) or NOWHERE
-        annotations = self._annotations(key, seen.annotations)
-        said_below = seen.template_annotations
-        own = {k: v for k, v in annotations.items() if k != policies.STATE}
-        judged = own, said_below, info.annotations
+        told = self._told(kind, seen, info)
+        own = {k: v for k, v in told.workload.items() if k != policies.STATE}
+        judged = own, told.template, info.annotations
         if tracked is not None and tracked.judged == judged:
             found = tracked.policy
         else:
-            told = Told(key, kind, annotations, said_below, info.annotations, self._scope.default)
-            found = self.dialects.policy(told)
-        if found.enabled is not True and not _is_left(found):
+            found = self._policy(told)
+        if found.enabled is not True and not _is_left(found) and key not in self.supposed:
             self._untrack(key)
             return
         if before is not None and tracked and found is tracked.policy and seen.uses == before.uses:
@@ -199,10 +200,41 @@ class World:
         if news:
             self._wake(key, urgent)
 
+    def policy_of(self, kind: Kind, manifest: Manifest) -> Policy:
+        """What annotations and settings say of any workload, kept here or not."""
+        seen = workload(kind, manifest, None, words=self.dialects.words)
+        info = self.namespaces.that_counts(seen.key.namespace)
+        counts = info and self._scope.workloads.matches(manifest.metadata.labels or {})
+        if info is None or not counts:
+            return Policy()
+        return self.dialects.policy(self._told(kind, seen, info))
+
+    def _told(self, kind: Kind, seen: Workload, info: NamespaceInfo) -> Told:
+        own = self._annotations(seen.key, seen.annotations)
+        below = seen.template_annotations
+        return Told(seen.key, kind, own, below, info.annotations, self._scope.default)
+
+    def _policy(self, told: Told) -> Policy:
+        found = self.dialects.policy(told)
+        if found.enabled is not True and told.key in self.supposed:
+            enabled = {**told.workload, policies.ENABLED: "true"}
+            supposed = self.dialects.policy(told._replace(workload=enabled))
+            found = msgspec.structs.replace(supposed, enabled=found.enabled)
+        if self._scope.at_once:
+            found = msgspec.structs.replace(found, debounce=timedelta())
+        return found
+
     def _annotations(self, key: Key, own: Mapping[str, str]) -> Mapping[str, str]:
         """Its own, over those of the Rollout that runs its template."""
         lender = self._lenders.get(key)
         return {**lender.annotations, **own} if lender else own
+
+    def lends(self, kind: Kind, manifest: Manifest) -> bool:
+        """Whether it runs the template of another workload, which is told."""
+        metadata = manifest.metadata
+        counts = kind.borrows_template and self.namespaces.that_counts(metadata.namespace)
+        key = Key(kind.name, metadata.namespace, metadata.name)
+        return bool(counts) and self._lend(kind, key, manifest)
 
     def _lend(self, kind: Kind, key: Key, manifest: Manifest) -> bool:
         """A Rollout with `workloadRef` lends its annotations to the Deployment it refers to.

@@ -1,0 +1,125 @@
+"""Which workloads a command is about: names, labels, namespaces; and the engine's look at them.
+
+A name that does not exist is told with the nearest ones that do.
+"""
+
+import argparse
+import os
+from collections.abc import Iterable
+from difflib import get_close_matches
+from typing import NamedTuple
+
+from reroll.cli.cluster import View
+from reroll.cli.errors import CommandError, Exit
+from reroll.cli.files import read_yaml
+from reroll.cli.targets import workload_target
+from reroll.clock import Clock
+from reroll.controller.report import Teller
+from reroll.core.kinds import Kind
+from reroll.core.objects import Key
+from reroll.core.selectors import Selector, parse_selector
+from reroll.core.workloads import Manifest
+from reroll.features.look.look import KeyMissingError, Look
+from reroll.settings import Settings, SettingsError, resolve
+
+
+def add_controller_flags(parser: argparse.ArgumentParser) -> None:
+    """Whose decisions these are."""
+    group = parser.add_argument_group("engine")
+    group.add_argument(
+        "--controller-namespace",
+        metavar="NAME",
+        help="where the controller runs and its digest key is (also $REROLL_NAMESPACE; "
+        "default: namespace of the context)",
+    )
+    group.add_argument(
+        "--config",
+        metavar="FILE",
+        help="the controller's settings, so that decisions are the same (also $REROLL_CONFIG, "
+        "and every $REROLL_… of `reroll run`)",
+    )
+
+
+def add_selector_flag(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "-l", "--selector", metavar="LABELS", help="only workloads with these labels"
+    )
+
+
+def settings_of(args: argparse.Namespace) -> Settings:
+    """The settings of the controller, as far as this shell knows them."""
+    path = args.config or os.environ.get("REROLL_CONFIG") or ""
+    flags = {"namespace": args.controller_namespace} if args.controller_namespace else {}
+    try:
+        return resolve(flags, os.environ, read_yaml(path, "config file") if path else {}, path)
+    except SettingsError as error:
+        lines = "\n".join(f"  {problem}" for problem in error.problems)
+        raise CommandError(f"these settings cannot be used:\n{lines}", Exit.USAGE) from None
+
+
+class Choice(NamedTuple):
+    """What somebody asked for: workloads by name, or by label; everything if neither."""
+
+    named: tuple[tuple[Kind, str], ...] = ()
+    selector: Selector = Selector()
+
+    @property
+    def kinds(self) -> frozenset[str]:
+        return frozenset(kind.name for kind, _ in self.named)
+
+    def holds(self, kind: Kind, manifest: Manifest) -> bool:
+        metadata = manifest.metadata
+        if self.named:
+            return (kind, metadata.name) in self.named
+        return self.selector.matches(metadata.labels or {})
+
+    def check(self, look: Look) -> None:
+        """Every name has to be there."""
+        there = {(key.kind, key.name) for key in look.workloads}
+        missing = [(kind.name, name) for kind, name in self.named if (kind.name, name) not in there]
+        if missing:
+            known = (*look.workloads, *look.others)
+            raise CommandError("; ".join(_missing(kind, name, known) for kind, name in missing))
+
+
+def choice(args: argparse.Namespace) -> Choice:
+    """From the arguments `workloads`, `--selector` and `--all-namespaces`."""
+    named = tuple(workload_target(text) for text in getattr(args, "workloads", None) or ())
+    if named and (getattr(args, "selector", None) or args.all_namespaces):
+        raise CommandError("name workloads, or select them with -l or -A; not both", Exit.USAGE)
+    text = getattr(args, "selector", None) or ""
+    selector = parse_selector(text)
+    if selector is None:
+        raise CommandError(
+            f'-l: {text!r} is no label selector; use e.g. "team=shop,tier!=batch"', Exit.USAGE
+        )
+    return Choice(named, selector)
+
+
+async def looked(
+    view: View,
+    args: argparse.Namespace,
+    clock: Clock,
+    teller: Teller | None = None,
+    *,
+    supposing: bool = False,
+    make_key: bool = False,
+) -> Look:
+    """The engine's look at what was asked for, see `Look.fill`."""
+    wanted, settings = choice(args), settings_of(args)
+    look = Look(view, clock, settings, settings.namespace or view.home, teller)
+    try:
+        await look.fill(wanted.holds, wanted.kinds, supposing=supposing, make_key=make_key)
+    except KeyMissingError as error:
+        raise CommandError(str(error)) from None
+    wanted.check(look)
+    return look
+
+
+def _missing(kind: str, name: str, known: Iterable[Key]) -> str:
+    """A sentence with names that may be meant: of the same kind first, then the same elsewhere."""
+    alike = get_close_matches(name, [key.name for key in known if key.kind == kind], 3)
+    near = [f"{kind.lower()}/{one}" for one in dict.fromkeys(alike)]
+    near += [f"{key.kind.lower()}/{name}" for key in known if key.name == name and key.kind != kind]
+    hint = f"; did you mean {' or '.join(near)}?" if near else "; see `reroll plan --all`"
+    return f"there is no {kind} {name} here{hint}"

@@ -1,0 +1,1 @@
+"""One look at a cluster, with the engine's own eyes."""
