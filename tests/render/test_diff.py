@@ -162,6 +162,29 @@ def test_the_same_name_in_two_namespaces_is_two_workloads(tmp_path: Path) -> Non
     assert web["namespace"] == "a"
 
 
+def test_a_custom_kind_rolls_too(tmp_path: Path) -> None:
+    def machine(value: str) -> Stream:
+        workload = build.deployment("m", uses=["configmap/app"])
+        custom = {**workload, "apiVersion": "example.com/v1", "kind": "Machine"}
+        return [build.configmap("app", {"key": value}), custom]
+
+    config = tmp_path / "reroll.yml"
+    row = {"group": "example.com", "kind": "Machine", "template": "spec.template"}
+    config.write_text(yaml.safe_dump({"kinds": [row]}))
+    before, after = (
+        reroll("render", "--config", config, input=yaml.safe_dump_all(machine(value))).out
+        for value in "12"
+    )
+    file = tmp_path / "before.yaml"
+    file.write_text(before)
+
+    done = reroll("diff", file, "-", "--config", config, input=after)
+    assert (done.code, "Machine m" in done.out) == (3, True)
+    assert reroll("diff", file, "-", input=after).code == 0
+    config.write_text("kinds: 1")
+    assert "config file" in reroll("diff", file, "-", "--config", config, input=after).err
+
+
 def test_standard_input_can_be_one_of_the_two(tmp_path: Path) -> None:
     file = tmp_path / "before.yaml"
     file.write_text(reroll("render", "-", input=yaml.safe_dump_all(shop())).out)

@@ -165,6 +165,39 @@ def test_nothing_is_deleted_where_something_cannot_be_seen(
     assert names(stage) == set()
 
 
+CUSTOM = {
+    "kinds": [
+        {
+            "group": "argoproj.io",
+            "kind": "AnalysisTemplate",
+            "references": [{"source": "Secret", "path": "spec.args[].valueFrom.secretKeyRef.name"}],
+        },
+        {"group": "example.com", "kind": "NotServed", "template": "spec.template"},
+    ]
+}
+
+
+def test_a_custom_resource_that_was_named_keeps_its_configs(
+    stage: Stage, rollouts: DevCluster, gc: Callable[..., Finished], tmp_path: Path
+) -> None:
+    reference = {"name": "login-8888888888", "key": "password"}
+    template: Object = {
+        "apiVersion": "argoproj.io/v1alpha1",
+        "kind": "AnalysisTemplate",
+        "metadata": {"name": "check"},
+        "spec": {"args": [{"name": "p", "valueFrom": {"secretKeyRef": reference}}], "metrics": []},
+    }
+    stage.make(content("login-8888888888", "login", build.secret), template)
+    file = tmp_path / "reroll.yaml"
+    file.write_text(yaml.safe_dump(CUSTOM))
+
+    assert gc(*NOW, "--config", str(file)).code == 0
+    assert gc(*NOW, "--also", "analysistemplates.v1alpha1.argoproj.io").code == 0
+    assert names(stage) == {"login-8888888888"}
+    assert gc(*NOW).code == 0
+    assert names(stage) == set()
+
+
 BAD = {
     "an age that is none": ("is not a duration", ("--min-age", "old")),
     "fewer than none to keep": ("less than none", ("--keep", "-1")),

@@ -2,6 +2,7 @@
 
 import argparse
 import asyncio
+import sys
 from collections.abc import Iterable
 from datetime import timedelta
 from typing import Any, NamedTuple
@@ -162,12 +163,17 @@ async def _await_revisions(
     """The workloads with their revisions, and those whose newest did not come in time."""
     clock = SystemClock()
     end = clock.monotonic() + timeout.total_seconds()
+    told = not sys.stderr.isatty()
     while True:
         view.gaps.clear()
         workloads = await _with_revisions(view, await _workloads(view, named, selector))
         late = [one for one in workloads if not attach.is_ready(*one)]
         if not late or clock.monotonic() >= end:
             return workloads, late
+        if not told:
+            names = ", ".join(str(one.key) for one in late[:3]) + (", …" if late[3:] else "")
+            warn([f"waiting for the newest revision of {names}"])
+            told = True
         await asyncio.sleep(POLL)
 
 

@@ -41,8 +41,17 @@ class _Served(msgspec.Struct):
 
     class Resource(msgspec.Struct):
         name: str
+        kind: str = ""
+        namespaced: bool = True
 
     resources: list[Resource]
+
+
+class _Group(msgspec.Struct, rename="camel"):
+    class Version(msgspec.Struct):
+        version: str
+
+    preferred_version: Version
 
 
 class Found(NamedTuple):
@@ -117,6 +126,22 @@ class View:
             return True
         served = msgspec.json.decode(raw, type=_Served).resources
         return any(one.name == resource.plural for one in served)
+
+    async def find(self, group: str, kind: str) -> wire.Resource | None:
+        """The resource of a kind, as the API server has it; `None` if it has none."""
+        version, base = "v1", "/api"
+        try:
+            if group:
+                base = f"/apis/{group}"
+                raw = await self.client.send(wire.Request("GET", base, verb="get"))
+                version = msgspec.json.decode(raw, type=_Group).preferred_version.version
+            raw = await self.client.send(wire.Request("GET", f"{base}/{version}", verb="get"))
+        except NotFound:
+            return None
+        for one in msgspec.json.decode(raw, type=_Served).resources:
+            if one.kind == kind and "/" not in one.name:
+                return wire.Resource(group, version, one.name, kind, one.namespaced)
+        return None
 
     async def get(
         self, resource: wire.Resource, namespace: str | None, name: str, model: type[T]

@@ -10,7 +10,7 @@ from reroll.cli import cluster
 from reroll.cli.cluster import View
 from reroll.cli.errors import CommandError, Exit
 from reroll.cli.output import add_output_flag, print_json, print_table, warn
-from reroll.cli.render import LARGEST, inputs, told
+from reroll.cli.render import LARGEST, add_config_flag, custom_kinds, inputs, told
 from reroll.core.kinds import SOURCE_KINDS
 from reroll.core.objects import Key
 from reroll.features.render.diff import Cause, Difference, Effect, Side, compare
@@ -57,6 +57,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-n", "--namespace", metavar="NAME", help="namespace of objects that name none"
     )
+    add_config_flag(parser)
     add_output_flag(parser)
     cluster.add_flags(parser, places=False)
 
@@ -68,17 +69,18 @@ def run(args: argparse.Namespace) -> int:
         raise CommandError("give one render or two, not more; a folder is one", Exit.USAGE)
     if args.renders == ["-", "-"]:
         raise CommandError("standard input can be one of the two, not both", Exit.USAGE)
-    before, after = (_read(each, args.namespace or "") for each in args.renders)
+    reading = Reading(args.namespace or "", kinds=custom_kinds(args).kinds)
+    before, after = (_parsed(_inputs(each), reading) for each in args.renders)
     return _show(args, compare(Side(before), Side(after), args.annotation), [])
 
 
-def _read(name: str, namespace: str) -> Manifests:
-    return _parsed(list(inputs([name], LARGEST)), namespace)
+def _inputs(name: str) -> list[Input]:
+    return list(inputs([name], LARGEST))
 
 
-def _parsed(given: list[Input], namespace: str) -> Manifests:
+def _parsed(given: list[Input], reading: Reading) -> Manifests:
     try:
-        return read(given, Reading(namespace))
+        return read(given, reading)
     except BadInputError as error:
         raise CommandError(told(error.problems), Exit.USAGE) from None
 
@@ -87,28 +89,32 @@ def _parsed(given: list[Input], namespace: str) -> Manifests:
 
 
 async def _with_cluster(view: View, args: argparse.Namespace) -> int:
-    after = _read(args.renders[0], args.namespace or view.home)
+    reading = Reading(args.namespace or view.home, kinds=custom_kinds(args).kinds)
+    after = _parsed(_inputs(args.renders[0]), reading)
     rows = [one for one in after.workloads if one.key.name]
     answers = await asyncio.gather(*(_live(view, one) for one in rows))
     there = {one.key: answer for one, answer in zip(rows, answers, strict=True) if answer}
     live = [found for found, _ in there.values()]
-    wanted = outside(_of_cluster(live)) | outside(after) | (after.sources.keys())
+    wanted = outside(_of_cluster(live, reading)) | outside(after) | (after.sources.keys())
     sources = await asyncio.gather(*(_source(view, key) for key in sorted(wanted)))
-    before = _of_cluster([*live, *filter(None, sources)])
+    before = _of_cluster([*live, *filter(None, sources)], reading)
     templates = {key: template for key, (_, template) in there.items()}
     known = Side(before)
     differences = compare(known, Side(after, known.contents, templates), args.annotation)
     return _show(args, differences, view.gaps)
 
 
-def _of_cluster(objects: list[Any]) -> Manifests:
+def _of_cluster(objects: list[Any], reading: Reading) -> Manifests:
     document = msgspec.json.encode({"kind": "List", "items": objects})
-    return _parsed([Input("the cluster", document)], "")
+    return _parsed([Input("the cluster", document)], reading)
 
 
 async def _live(view: View, workload: Workload) -> tuple[Any, Any] | None:
     """The workload as it is, and the template that it would have; `None` if it is new."""
-    key, resource = workload.key, cluster.resource(workload.kind)
+    key, kind = workload.key, workload.kind
+    resource = cluster.resource(kind) if kind.plural else await view.find(kind.group, kind.name)
+    if resource is None:
+        return None
     try:
         raw = await view.client.send(wire.get(resource, key.namespace, key.name))
     except NotFound:
@@ -116,7 +122,7 @@ async def _live(view: View, workload: Workload) -> tuple[Any, Any] | None:
     except Forbidden as error:
         view.gaps.append(f"{error}; grant `get` on {resource.full_name}")
         return None
-    found = msgspec.json.decode(raw)
+    live = msgspec.json.decode(raw)
     node = at(workload.object.place.node, workload.kind.template)
     template = value_of(node) if node is not None else {}
     body = template
@@ -125,15 +131,15 @@ async def _live(view: View, workload: Workload) -> tuple[Any, Any] | None:
     request = wire.merge_patch(resource, key.namespace, key.name, body, dry_run=True)
     try:
         # The API server knows what its defaults are, and how it writes a quantity.
-        return found, _at(msgspec.json.decode(await view.client.send(request)), workload)
+        return live, _at(msgspec.json.decode(await view.client.send(request)), workload)
     except Invalid:
-        return found, template  # It cannot be changed like that.
+        return live, template  # It cannot be changed like that.
     except Forbidden:
         view.gaps.append(
             f"{key}: compared without the API server's defaults; grant `patch` on "
             f"{resource.full_name}, it is a dry run"
         )
-        return found, overlaid(_at(found, workload), template)
+        return live, overlaid(_at(live, workload), template)
 
 
 def _at(document: Any, workload: Workload) -> Any:

@@ -12,6 +12,7 @@ from reroll.cli import cluster
 from reroll.cli.cluster import View
 from reroll.cli.errors import CommandError, Exit
 from reroll.cli.output import add_output_flag, print_json, print_table, warn
+from reroll.cli.render import add_config_flag, custom_kinds
 from reroll.cli.targets import CONFIGS, duration
 from reroll.clock import SystemClock
 from reroll.core.names import claimed, proved
@@ -58,6 +59,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="PLURAL.VERSION.GROUP",
         help="a custom resource that names configs too (repeatable)",
     )
+    add_config_flag(parser)
     add_output_flag(parser)
     cluster.add_flags(parser)
 
@@ -79,9 +81,17 @@ def run(args: argparse.Namespace) -> int:
     if args.keep < 0:
         raise CommandError(f"--keep: {args.keep} is less than none; use 0 or more", Exit.USAGE)
     also = [_resource(text) for text in args.also]
+    custom = custom_kinds(args)
+    more = {(row.group, row.name) for row in custom.kinds if not row.plural} | custom.fields.keys()
 
     async def action(view: View) -> int:
-        return await _gc(view, args, (*usage.USERS, *also), min_age)
+        for resource in also:
+            if not await view.serves(resource):
+                raise CommandError(
+                    f"--also: the API server has no {resource.full_name}", Exit.USAGE
+                )
+        found = [one for row in sorted(more) if (one := await view.find(*row))]
+        return await _gc(view, args, (*usage.USERS, *also, *found), min_age)
 
     return cluster.look(args, action)
 
@@ -89,9 +99,6 @@ def run(args: argparse.Namespace) -> int:
 async def _gc(
     view: View, args: argparse.Namespace, users: tuple[wire.Resource, ...], min_age: timedelta
 ) -> int:
-    for resource in users[len(usage.USERS) :]:
-        if not await view.serves(resource):
-            raise CommandError(f"--also: the API server has no {resource.full_name}", Exit.USAGE)
     candidates = await _candidates(view, args.selector)
     unseen, view.gaps = view.gaps, []
     in_use = await _in_use(view, users, candidates)

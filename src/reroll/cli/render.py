@@ -102,11 +102,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     reading.add_argument(
         "--live", action="store_true", help="read sources that are not there from the cluster"
     )
-    reading.add_argument(
-        "--config",
-        metavar="FILE",
-        help="YAML file with `kinds` that are not built in (also $REROLL_CONFIG)",
-    )
+    add_config_flag(reading)
     reading.add_argument(
         "--max-size",
         metavar="SIZE",
@@ -115,6 +111,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="refuse input that is larger (default: 256Mi)",
     )
     add_flags(parser, places=False)
+
+
+def add_config_flag(parser: argparse._ActionsContainer) -> None:
+    parser.add_argument(
+        "--config",
+        metavar="FILE",
+        help="YAML file with `kinds` that are not built in (also $REROLL_CONFIG)",
+    )
 
 
 def run(args: argparse.Namespace) -> int:
@@ -146,7 +150,7 @@ def _rendered(args: argparse.Namespace, given: list[Input]) -> bytes:
         )
     try:
         names = args.names or any(NAMES.encode() in each.data for each in given)
-        more = _custom(args)
+        more = custom_kinds(args)
         manifests = read(given, Reading(args.namespace, key, more.kinds, only_checksums=not names))
         given.clear()
         options = Options(
@@ -166,7 +170,8 @@ def _rendered(args: argparse.Namespace, given: list[Input]) -> bytes:
     return rendered
 
 
-def _custom(args: argparse.Namespace) -> Custom:
+def custom_kinds(args: argparse.Namespace) -> Custom:
+    """The table of kinds with those of the config file."""
     path = args.config or os.environ.get("REROLL_CONFIG") or ""
     try:
         return custom(read_yaml(path, "config file")) if path else Custom()
