@@ -45,7 +45,7 @@ BAD = {
     ),
     "a template in quotes": (
         'kind: ConfigMap\nmetadata:\n  name: "{{ .Values.name }}"\n',
-        "<stdin>:3:10: a template that was not rendered",
+        "<stdin>:3:9: a template that was not rendered",
     ),
     "an alias without an anchor": ("a: *b\n", "<stdin>:1:4: alias *b has no anchor &b before it"),
     "an alias inside itself": ("a: &b [*b]\n", "<stdin>:1:8: alias *b stands inside what it"),
@@ -67,9 +67,20 @@ BAD = {
         "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: [a]\n",
         "<stdin>:4:7: `data` of a ConfigMap has to be a mapping",
     ),
-    "a Secret that is not base64": (
-        stream({**secret(), "data": {"p": SECRET_TEXT}}),
-        "<stdin>:6:6: `data` of a Secret, key 'p': the value is not base64; encode it",
+    "a number as a value of a Secret": (
+        stream({**secret(), "data": {"p": 1}, "stringData": {"q": SECRET_TEXT}}),
+        "<stdin>:6:6: `data` of a Secret, key 'p': the value is not text; put it in quotes",
+    ),
+    "a boolean as one of our annotations": (
+        stream(configmap(annotations={"reroll.dev/names": True})),
+        "<stdin>:6:5: reroll.dev/names: the value is not text; put it in quotes",
+    ),
+    "a source of another namespace that did not agree": (
+        stream(
+            secret(namespace="b"),
+            deployment(namespace="a", annotations={"reroll.dev/sources": "secret/b/db"}),
+        ),
+        "which does not allow that; annotate it with reroll.dev/allow-from: a",
     ),
     "a pod template that is none": (
         stream(deployment(pod={"containers": "none"})),
@@ -135,7 +146,7 @@ def test_an_empty_stream_stays_as_it_is(text: str) -> None:
 
 
 def test_all_problems_are_told_at_once() -> None:
-    text = stream(configmap(data={"a": 1}), secret(), {**secret(), "data": {"p": "?"}})
+    text = stream(configmap(data={"a": 1}), secret(), {**secret(), "data": {"p": 1}})
     end = reroll("render", input=text)
     assert end.err.count("<stdin>:") == 3  # the second Secret is there twice, which names the first
     assert end.err.startswith("reroll: these manifests cannot be rendered:\n  <stdin>:6:6: ")

@@ -210,6 +210,25 @@ def test_without_a_key_a_checksum_is_still_the_same_each_time() -> None:
     assert of(secret(), configmap(), key=None) == of(configmap(), secret(), key=None)
 
 
+def test_a_source_of_another_namespace_counts_if_it_agreed() -> None:
+    def sums(value: str) -> str | None:
+        agreed = secret(
+            text={"p": value}, namespace="b", annotations={"reroll.dev/allow-from": "a*"}
+        )
+        named = deployment(namespace="a", annotations={"reroll.dev/sources": "secret/b/db"})
+        return checksum(rendered(stream(agreed, named)))
+
+    assert sums("1") == sums("1") != sums("2")
+
+
+def test_an_encrypted_value_counts_as_the_text_that_it_is() -> None:
+    def sums(value: str) -> str | None:
+        return of({**secret(), "data": {"p": value}})
+
+    assert sums("ENC[AES256_GCM,data:a]") == sums("ENC[AES256_GCM,data:a]")
+    assert sums("ENC[AES256_GCM,data:a]") != sums("ENC[AES256_GCM,data:b]")
+
+
 def test_strict_refuses_what_nothing_defines_but_for_optional_references() -> None:
     with pytest.raises(BadInputError) as refused:
         of(configmap(), strict=True)

@@ -65,13 +65,14 @@ def test_the_summary_is_on_standard_error() -> None:
     text = stream(configmap(namespace="shop"), WEB)
     end = reroll("render", "--summary", "-n", "shop", input=text)
     assert end.out == reroll("render", "-n", "shop", input=text).out
-    assert end.err.splitlines() == [
-        f"Deployment shop/web: checksum/config {checksum(end.out)}",
-        "1 workloads, 1 with a checksum; 1 sources, 0 with a new name; 0 references follow",
-    ]
+    assert end.err == (
+        f"Deployment shop/web: checksum/config {checksum(end.out)}\n"
+        "workloads: 1, with a checksum: 1; "
+        "sources: 1, with a new name: 0; references that follow: 0\n"
+    )
     named = reroll("render", "--summary", "--names", "-n", "shop", input=text)
     assert named.err.startswith("ConfigMap shop/app: now app-")
-    assert "1 sources, 1 with a new name; 1 references follow" in named.err
+    assert "sources: 1, with a new name: 1; references that follow: 1" in named.err
 
 
 def test_a_reader_that_goes_away_is_no_failure(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from tests.render.manifests import (
     secret,
     stream,
 )
+from tests.support.command import reroll
 
 from reroll.core.fields import EACH, FIELDS, POD_FIELDS, PODS, WITHOUT_NAMESPACE
 from reroll.core.kinds import KINDS
@@ -65,6 +66,28 @@ def test_a_source_decides_for_itself() -> None:
     text = rendered(stream(configmap(annotations=wish), secret(), deployment("web", APP)))
     assert name_of(text) != "app"
     assert name_of(text, "Secret") == "db"
+
+
+def test_a_wish_in_escaped_json_is_heard_too() -> None:
+    text = as_json(configmap(annotations={"reroll.dev/names": "true"}), deployment("web", APP))
+    end = reroll("render", input=text.replace("reroll.dev/", "reroll.dev\\/"))
+    assert name_of(end.out) != "app"
+    (container,) = pick(end.out, "Deployment")["spec"]["template"]["spec"]["containers"]
+    assert container["envFrom"] == [env_from("ConfigMap", name_of(end.out))]
+
+
+def test_a_field_that_nobody_described_is_noted() -> None:
+    def note(**spec) -> str:
+        machine = {"apiVersion": "example.com/v1", "kind": "Machine", "metadata": {"name": "m"}}
+        text = stream(configmap(), {**machine, "spec": spec}, deployment("web", APP))
+        end = reroll("render", "--names", input=text)
+        assert end.code == 0
+        return end.err
+
+    told = note(files=[{"configMapRef": {"name": "app"}}])
+    assert told.startswith("reroll: note: <stdin>:15:13: Machine m seems to name ConfigMap app, ")
+    assert note(configMapName="app").count("note:") == 1
+    assert note(configMapName="other", name="app", secretName="app") == ""
 
 
 def test_a_bad_wish_is_told() -> None:

@@ -22,7 +22,7 @@ from reroll.features.render.custom import Custom, custom
 from reroll.features.render.manifests import BadInputError, Input, Manifests, Reading, read
 from reroll.features.render.names import NAMES, Hash, Naming
 from reroll.features.render.render import ANNOTATION, Options, changes, edited, outside
-from reroll.features.render.summary import summary
+from reroll.features.render.summary import summary, unfollowed
 
 KEY_VARIABLE = "REROLL_RENDER_KEY"
 LARGEST = 256 * 2**20
@@ -149,9 +149,11 @@ def _rendered(args: argparse.Namespace, given: list[Input]) -> bytes:
             Exit.USAGE,
         )
     try:
-        names = args.names or any(NAMES.encode() in each.data for each in given)
         more = custom_kinds(args)
-        manifests = read(given, Reading(args.namespace, key, more.kinds, only_checksums=not names))
+        reading = Reading(args.namespace, key, more.kinds, only_checksums=not args.names)
+        manifests = read(given, reading)
+        if not args.names and any(NAMES in one.annotations for one in manifests.objects):
+            manifests = read(given, msgspec.structs.replace(reading, only_checksums=False))
         given.clear()
         options = Options(
             annotation=args.annotation,
@@ -161,6 +163,8 @@ def _rendered(args: argparse.Namespace, given: list[Input]) -> bytes:
         )
         made = changes(manifests, options, _elsewhere(args, manifests, key))
         rendered = edited(manifests, made)
+        for note in unfollowed(manifests, made, options.naming):
+            print(f"reroll: note: {note}", file=sys.stderr)
         if args.summary:
             print(*summary(manifests, made), sep="\n", file=sys.stderr)
         if args.with_attach_job:

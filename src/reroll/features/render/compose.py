@@ -25,9 +25,11 @@ LARGEST = 1_000_000
 class TextError(Exception):
     """Text that is not what it should be."""
 
-    def __init__(self, position: int, sentence: str) -> None:
+    def __init__(self, position: int, sentence: str, *, is_broken: bool = False) -> None:
         super().__init__(sentence)
         self.position = position
+        self.is_broken = is_broken
+        """It is not even YAML as Kubernetes knows it."""
 
 
 class Document(msgspec.Struct, gc=False):
@@ -84,7 +86,7 @@ def _yaml(text: str, start: int, end: int) -> Iterator[Document]:
     except yaml.MarkedYAMLError as problem:
         position = _position(problem.problem_mark, problem.context_mark)
         told = ": ".join(part for part in (problem.context, problem.problem) if part)
-        raise TextError(start + position, f"broken YAML: {told}") from None
+        raise TextError(start + position, f"broken YAML: {told}", is_broken=True) from None
     except yaml.reader.ReaderError as problem:
         raise TextError(start + problem.position, f"broken YAML: {problem.reason}") from None
 
@@ -186,7 +188,8 @@ def _look_at_keys(keys: list[Node]) -> None:
     for key in keys:
         name = key.text
         if name is None:
-            raise TextError(key.start, "a list or a mapping is used as a key; keys have to be text")
+            sentence = "a list or a mapping is used as a key; keys have to be text"
+            raise TextError(key.start, sentence, is_broken=True)
         if name in seen:
             raise TextError(key.start, f"the key {name[:80]!r} is there twice; take one away")
         seen.add(name)

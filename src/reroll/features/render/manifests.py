@@ -4,6 +4,8 @@ Bad input is told all at once where that is possible: each problem is a sentence
 file, line and column. Lists are gone into, so an object is a document or an item of one.
 """
 
+import re
+from bisect import bisect_left
 from collections.abc import Iterator
 from collections.abc import Sequence as Several
 from typing import NamedTuple
@@ -13,7 +15,7 @@ import msgspec
 from reroll.core.kinds import KINDS, Kind, SourceKind
 from reroll.core.objects import Content, Key
 from reroll.core.pods import PodTemplate
-from reroll.core.policy import Policy
+from reroll.core.policy import DOMAIN, Policy
 from reroll.core.references import Use, uses
 from reroll.features.render.compose import Document, TextError, compose
 from reroll.features.render.edits import Put
@@ -109,13 +111,16 @@ class Manifests:
         self.objects: list[Object] = []
         self.sources: dict[Key, Source] = {}
         self.workloads: list[Workload] = []
+        self._breaks: dict[int, list[int]] = {}
 
     def where(self, input_: int, position: int) -> str:
         """`app.yaml:12:3`: file, line and column, as compilers write it."""
-        text = self.texts[input_]
-        line = text.count("\n", 0, position) + 1
-        column = position - text.rfind("\n", 0, position)
-        return f"{self.names[input_]}:{line}:{column}"
+        if input_ not in self._breaks:
+            found = re.finditer("\n", self.texts[input_])
+            self._breaks[input_] = [-1, *(each.start() for each in found)]
+        breaks = self._breaks[input_]
+        line = bisect_left(breaks, position)
+        return f"{self.names[input_]}:{line}:{position - breaks[line - 1]}"
 
     def refused(self, place: Place, error: TextError) -> BadInputError:
         return BadInputError([f"{self.where(place.input, error.position)}: {error}"])
@@ -164,8 +169,8 @@ def _sentence(found: Manifests, number: int, error: TextError) -> str:
     start = text.rfind("\n", 0, max(text.rfind("\n", 0, position), 0)) + 1
     end = text.find("\n", position)
     braces = text.find("{{", start, end if end >= 0 else len(text))
-    if braces >= 0:
-        return f"{found.where(number, braces)}: {_UNRENDERED}"
+    if braces >= 0 and error.is_broken:
+        return f"{found.where(number, braces)}: {_UNRENDERED} ({error})"
     return f"{found.where(number, position)}: {error}"
 
 
@@ -248,7 +253,11 @@ def _texts(node: Node, path: Path) -> dict[str, str]:
     here = aimed(found) if found is not None else None
     if not isinstance(here, Mapping):
         return {}
-    return {name: value for name, value in value_of(here).items() if isinstance(value, str)}
+    values = value_of(here)
+    for name, value in values.items():
+        if name.startswith(DOMAIN) and not isinstance(value, str):
+            raise TextError(here.start, f"{name}: the value is not text; put it in quotes")
+    return {name: value for name, value in values.items() if isinstance(value, str)}
 
 
 def _add_source(found: Manifests, made: Object, kind: SourceKind, reading: Reading) -> None:

@@ -7,11 +7,13 @@ with every problem. What is not edited stays byte for byte.
 import hashlib
 import re
 from collections.abc import Iterator, Mapping
+from fnmatch import fnmatchcase
 from typing import Any
 
 import msgspec
 
 from reroll.core.objects import Content, Key, Reference
+from reroll.core.policy import ALLOW_FROM
 from reroll.features.render.checksums import Checksums, Used
 from reroll.features.render.compose import Document, TextError, compose
 from reroll.features.render.edits import Edit, Put, Value, apply, put
@@ -77,6 +79,7 @@ def checksum_changes(
         for workload in manifests.workloads
         if workload.policy.enabled is not False
     ]
+    _refuse([p for each in found for p in _forbidden(manifests, *each, contents)])
     if options.strict:
         _refuse([p for each in found for p in _unmet(manifests, *each, contents)])
     checksums = Checksums(keyed=options.naming.keyed)
@@ -138,15 +141,34 @@ def _unmet(
     manifests: Manifests, workload: Workload, refs: tuple[Reference, ...], contents: Contents
 ) -> Iterator[str]:
     """What a workload needs and nothing in the stream defines."""
-    place = workload.object.place
-    where = manifests.where(place.input, place.node.start)
     for ref in refs:
-        what = f"{where}: {shown(workload.key)} refers to {shown(ref.source)}"
+        what = f"{_where(manifests, workload)} refers to {shown(ref.source)}"
         content = contents.get(ref.source)
         if content is None and (ref.required or (ref.added)):
             yield f"{what}, which nothing here defines; add it, or mark the reference optional"
         elif content is not None and (missing := ref.required_keys - content.keys):
             yield f"{what}, which has no key {', '.join(sorted(missing))}; add it"
+
+
+def _forbidden(
+    manifests: Manifests, workload: Workload, refs: tuple[Reference, ...], contents: Contents
+) -> Iterator[str]:
+    """Sources of other namespaces that did not agree to be named, as the engine wants it."""
+    home = workload.key.namespace
+    for ref in refs:
+        content = contents.get(ref.source)
+        if content is None or ref.source.namespace == home:
+            continue
+        if not any(fnmatchcase(home, glob) for glob in content.allow_from):
+            yield (
+                f"{_where(manifests, workload)} names {shown(ref.source)}, which does not allow "
+                f"that; annotate it with {ALLOW_FROM}: {home}"
+            )
+
+
+def _where(manifests: Manifests, workload: Workload) -> str:
+    place = workload.object.place
+    return f"{manifests.where(place.input, place.node.start)}: {shown(workload.key)}"
 
 
 def _refuse(problems: list[str]) -> None:
@@ -199,6 +221,9 @@ def _unlike(manifests: Manifests, together: list[Change], edits: list[Edit]) -> 
 
 def _slice(text: str, document: Document, edits: list[Edit]) -> str:
     start, end = document.start, document.end
+    line = text.rfind("\n", 0, start) + 1
+    if not text[line:start].strip():
+        start = line  # What it is indented by is a part of it.
     inside = [
         Edit(e.start - start, e.end - start, e.text) for e in edits if start <= e.start <= end
     ]
