@@ -1,0 +1,411 @@
+"""`reroll audit` on a cluster prepared by hand: real writes, real start times, no Reroll in it."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.scenarios.stage import Stage, eventually
+from tests.support import build
+from tests.support.build import Object
+from tests.support.command import Finished, reroll
+from tests.support.terminal import in_terminal
+from tests.support.tools import kubeconfig_of
+
+from reroll.devcluster.api import path_to
+from reroll.devcluster.cluster import DevCluster
+from reroll.devcluster.pki import new_authority
+
+READ = [
+    {"apiGroups": [""], "resources": ["pods", "configmaps", "secrets"], "verbs": ["list"]},
+    {"apiGroups": ["apps"], "resources": ["replicasets"], "verbs": ["list"]},
+    {"apiGroups": ["batch"], "resources": ["jobs"], "verbs": ["list"]},
+]
+Change = Callable[[Stage, str], object]
+
+
+@pytest.fixture
+def audit_command(cluster: DevCluster, namespace: str) -> Callable[..., Finished]:
+    def run(*args: str, identity: str | Path = "admin") -> Finished:
+        where = ("-n", namespace, "--kubeconfig", kubeconfig_of(cluster, identity))
+        return reroll("audit", *where, *args)
+
+    return run
+
+
+def pod(name: str, **template: Any) -> Object:
+    made = build.pod_template(name, **template)
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, **made["metadata"]},
+        "spec": made["spec"],
+    }
+
+
+def write(stage: Stage, name: str, body: Object, by: str = "", kind: str = "ConfigMap") -> None:
+    query = {"fieldManager": by} if by else {}
+    stage.api.patch(path_to(kind, name, stage.namespace), body, **query)
+
+
+def change(stage: Stage, name: str) -> None:
+    write(stage, name, {"data": {"key": "new"}})
+
+
+def change_secret(stage: Stage, name: str) -> None:
+    write(stage, name, {"data": {"password": build.encode("correct horse")}}, kind="Secret")
+
+
+def remake(stage: Stage, name: str) -> None:
+    old = stage.api.get(path_to("ConfigMap", name, stage.namespace))
+    stage.api.delete(path_to("ConfigMap", name, stage.namespace))
+    immutable = {"immutable": True} if old.get("immutable") else {}
+    stage.make(build.configmap(name, {"key": "new"}, **immutable))
+
+
+def delete(stage: Stage, name: str) -> None:
+    stage.api.delete(path_to("ConfigMap", name, stage.namespace))
+
+
+def restart(stage: Stage, name: str) -> None:
+    """What a kubelet writes when a container was restarted, a while after the change."""
+    change(stage, name)
+    path = path_to("Pod", name, stage.namespace)
+    seen = stage.api.get(path)
+    for status in seen["status"]["containerStatuses"]:
+        later = datetime.now(UTC) + timedelta(seconds=5)
+        status["state"] = {"running": {"startedAt": later.strftime("%Y-%m-%dT%H:%M:%SZ")}}
+        status["restartCount"] = 1
+    stage.api.replace(f"{path}/status", seen)
+
+
+def forget(stage: Stage, name: str) -> None:
+    write(stage, name, {"data": {"key": "new"}, "metadata": {"managedFields": [{}]}})
+
+
+def from_field(name: str, key: str = "key") -> list[Object]:
+    return [{"name": "KEY", "valueFrom": {"configMapKeyRef": {"name": name, "key": key}}}]
+
+
+def beside(name: str, **container: Any) -> Object:
+    """Pod fields with one init container that uses the ConfigMap."""
+    one = {"name": "first", "image": "example.invalid/app:1", **container}
+    volume = {"name": "files", "configMap": {"name": name}}
+    mounts = bool(container.get("volumeMounts"))
+    return {"initContainers": [one], **({"volumes": [volume]} if mounts else {})}
+
+
+def mounted(name: str, **mount: Any) -> Object:
+    """Template words for a mount of the ConfigMap."""
+    return {
+        "volumes": [{"name": "files", "configMap": {"name": name}}],
+        "volume_mounts": [{"name": "files", "mountPath": "/etc/files", **mount}],
+    }
+
+
+def projected(name: str) -> Object:
+    sources = [{"configMap": {"name": name, "items": [{"key": "key", "path": "a"}]}}]
+    return {
+        "volumes": [{"name": "files", "projected": {"sources": sources}}],
+        "volume_mounts": [{"name": "files", "mountPath": "/etc/files"}],
+    }
+
+
+@dataclass(frozen=True)
+class Shape:
+    """A pod, what it uses and what happened then; what it uses is called as it is."""
+
+    expected: str
+    uses: Callable[[str], Object]
+    change: Change = change
+    source: Callable[[str], Object | None] = field(default=build.configmap)
+    make: Callable[..., Object] = pod
+
+
+def two_keys(name: str) -> Object:
+    return build.configmap(name, {"key": "value", "other": "value"})
+
+
+def labelled(name: str) -> Object:
+    return build.configmap(name, labels={"tier": "a"})
+
+
+SHAPES: dict[str, Shape] = {
+    "env": Shape("stale", lambda n: {"env": from_field(n)}),
+    "env-from": Shape("stale", lambda n: {"uses": [f"configmap/{n}"]}),
+    "sub-path": Shape("stale", lambda n: mounted(n, subPath="key")),
+    "mount": Shape("live", mounted),
+    "projected": Shape("live", projected),
+    "init-env": Shape("stale", lambda n: {"pod": beside(n, env=from_field(n))}),
+    "init-mount": Shape(
+        "stale",
+        lambda n: {"pod": beside(n, volumeMounts=[{"name": "files", "mountPath": "/etc/files"}])},
+    ),
+    "sidecar": Shape(
+        "stale", lambda n: {"pod": beside(n, env=from_field(n), restartPolicy="Always")}
+    ),
+    "secret": Shape(
+        "stale", lambda n: {"uses": [f"secret/{n}#password"]}, change_secret, build.secret
+    ),
+    "nothing-changed": Shape("current", lambda n: {"uses": [f"configmap/{n}"]}, lambda *_: None),
+    "label-by-another": Shape(
+        "current",
+        lambda n: {"uses": [f"configmap/{n}"]},
+        lambda s, n: write(s, n, {"metadata": {"labels": {"tier": "b"}}}, by="labeller"),
+    ),
+    "label-by-the-same": Shape(
+        "stale?",
+        lambda n: {"uses": [f"configmap/{n}"]},
+        lambda s, n: write(s, n, {"metadata": {"labels": {"tier": "b"}}}),
+        labelled,
+    ),
+    "unused-key-by-another": Shape(
+        "current",
+        lambda n: {"env": from_field(n)},
+        lambda s, n: write(s, n, {"data": {"third": "new"}}, by="another"),
+    ),
+    "unused-key-by-the-same": Shape(
+        "stale?",
+        lambda n: {"env": from_field(n)},
+        lambda s, n: write(s, n, {"data": {"other": "new"}}),
+        two_keys,
+    ),
+    "taken-over": Shape(
+        "stale",
+        lambda n: {"env": from_field(n)},
+        lambda s, n: write(s, n, {"data": {"key": "new"}}, by="another"),
+        two_keys,
+    ),
+    "key-removed": Shape(
+        "missing",
+        lambda n: {"env": from_field(n)},
+        lambda s, n: write(s, n, {"data": {"key": None}}, by="another"),
+        two_keys,
+    ),
+    "made-anew": Shape("stale?", lambda n: {"uses": [f"configmap/{n}"]}, remake),
+    "immutable-made-anew": Shape(
+        "stale?", mounted, remake, lambda n: build.configmap(n, immutable=True)
+    ),
+    "made-anew-mounted": Shape("live", mounted, remake),
+    "deleted": Shape("missing", lambda n: {"uses": [f"configmap/{n}"]}, delete),
+    "optional-missing": Shape(
+        "current", lambda n: {"uses": [f"configmap/{n}?"]}, lambda *_: None, lambda _: None
+    ),
+    "optional-appears": Shape(
+        "stale?",
+        lambda n: {"uses": [f"configmap/{n}?"]},
+        lambda s, n: s.make(build.configmap(n)),
+        lambda _: None,
+    ),
+    "restarted": Shape("current", lambda n: {"env": from_field(n)}, restart),
+    "nobody-knows": Shape("unknown", lambda n: {"env": from_field(n)}, forget),
+    "deployment": Shape("stale", lambda n: {"uses": [f"configmap/{n}"]}, make=build.deployment),
+    "statefulset": Shape("stale", lambda n: {"uses": [f"configmap/{n}"]}, make=build.statefulset),
+    "daemonset": Shape("stale", lambda n: {"uses": [f"configmap/{n}"]}, make=build.daemonset),
+    "job": Shape(
+        "stale",
+        lambda n: {
+            "uses": [f"configmap/{n}"],
+            "template_annotations": {"dev.reroll.dev/complete-after": "10m"},
+        },
+        make=build.job,
+    ),
+}
+OWNERS = {
+    "deployment": "Deployment",
+    "statefulset": "StatefulSet",
+    "daemonset": "DaemonSet",
+    "job": "Job",
+    "env": "Pod",
+}
+
+
+def started(stage: Stage) -> list[datetime]:
+    """When each container of the namespace started, once all run."""
+
+    def all_run() -> list[Object] | None:
+        pods = stage.api.list(path_to("Pod", "", stage.namespace))
+        names = {one["metadata"]["labels"]["app"] for one in pods}
+        runs = all(one["status"].get("phase") == "Running" for one in pods)
+        return pods if runs and names == set(SHAPES) else None
+
+    pods = eventually(all_run, "all pods run")
+    return [
+        datetime.fromisoformat(status["state"]["running"]["startedAt"])
+        for one in pods
+        for status in one["status"]["containerStatuses"]
+    ]
+
+
+def a_second_after(moments: list[datetime]) -> None:
+    """The API server tells whole seconds."""
+    while datetime.now(UTC) < max(moments) + timedelta(seconds=1):
+        time.sleep(0.05)
+
+
+def pod_of(name: str, pods: list[dict[str, Any]]) -> dict[str, Any]:
+    """The pod of that name, or that what has this name made."""
+    of = [one for one in pods if one["name"] not in SHAPES and one["workload"]["name"] == name]
+    found, *_ = [one for one in pods if one["name"] == name] or of
+    return found
+
+
+def own_use(one: dict[str, Any]) -> dict[str, Any]:
+    """Every pod has the root certificate of its cluster beside it."""
+    [use] = [use for use in one["uses"] if use["source"]["name"] != "kube-root-ca.crt"]
+    return dict(use)
+
+
+def verdict(one: dict[str, Any]) -> str:
+    use = own_use(one)
+    doubt = use["verdict"] == "stale" and not use["certain"]
+    return f"{use['verdict']}?" if doubt else str(use["verdict"])
+
+
+def test_the_audit_is_right_about_a_cluster_prepared_by_hand(
+    stage: Stage,
+    audit_command: Callable[..., Finished],
+    kubeconfig_for: Callable[..., Path],
+    audit: Callable[..., list[dict[str, Any]]],
+) -> None:
+    for name, shape in SHAPES.items():
+        stage.make(*filter(None, [shape.source(name)]), shape.make(name, **shape.uses(name)))
+    a_second_after(started(stage))
+    for name, shape in SHAPES.items():
+        shape.change(stage, name)
+    reader = kubeconfig_for(READ, stage.namespace)
+
+    done = audit_command("-o", "json", identity=reader)
+
+    assert (done.code, done.err) == (0, "")
+    found = {name: pod_of(name, done.json["pods"]) for name in SHAPES}
+    expected = {name: shape.expected for name, shape in SHAPES.items()}
+    assert {name: verdict(one) for name, one in found.items()} == expected
+    for name, kind in OWNERS.items():
+        assert found[name]["workload"] == {
+            "kind": kind, "namespace": stage.namespace, "name": name,
+        }  # fmt: skip
+    use = own_use(found["env"])
+    assert use["how"] == "env KEY of container main"
+    assert use["keys"] == ["key"]
+    assert use["changed"] > use["started"]
+    calls = audit(reader)
+    assert {call["verb"] for call in calls} == {"list"}
+
+
+@pytest.fixture
+def stale(stage: Stage) -> Stage:
+    """Two pods of a Deployment with an old password, and one pod that is up to date."""
+    stage.make(build.secret("db"), build.configmap("app"))
+    web = build.deployment("web", replicas=2, uses=["secret/db#password"])
+    stage.make(web, pod("fresh", uses=["configmap/app"]))
+    stage.settled(web)
+    runs = lambda one: one["status"].get("phase") == "Running"  # noqa: E731
+    seen = [*stage.pods(web), stage.api.wait_for(path_to("Pod", "fresh", stage.namespace), runs)]
+    statuses = [status for one in seen for status in one["status"]["containerStatuses"]]
+    starts = [status["state"]["running"]["startedAt"] for status in statuses]
+    a_second_after([datetime.fromisoformat(start) for start in starts])
+    change_secret(stage, "db")
+    return stage
+
+
+def test_people_see_a_line_for_each_workload_and_ci_an_exit_code(
+    stale: Stage, cluster: DevCluster, audit_command: Callable[..., Finished]
+) -> None:
+    done = audit_command()
+
+    assert done.code == 0
+    head, row, _, total = done.out.splitlines()
+    assert head.split() == ["VERDICT", "WORKLOAD", "PODS", "SOURCE", "USED", "AS", "CHANGED"]
+    where = f"stale Deployment {stale.namespace}/web 2 Secret db env DB_PASSWORD of container main"
+    assert " ".join(row.split()).startswith(where)
+    assert row.endswith("ago by unknown")
+    assert total == "2 of 3 running pods have stale configuration"
+    assert "\x1b" not in done.out
+
+    assert audit_command("--fail-on", "stale").code == 3
+    assert audit_command("--fail-on", "certain").code == 3
+    assert audit_command("--fail-on", "stale", "-l", "app=fresh").code == 0
+    assert audit_command("--pods").out.count(" Pod ") == 2
+    everywhere = reroll("audit", "-A", "--kubeconfig", kubeconfig_of(cluster, "admin"))
+    assert f"Deployment {stale.namespace}/web" in everywhere.out
+
+
+def test_the_table_fits_the_terminal_and_colours_can_be_turned_off(
+    stale: Stage, cluster: DevCluster
+) -> None:
+    where = ("audit", "-n", stale.namespace, "--kubeconfig", kubeconfig_of(cluster, "admin"))
+
+    narrow = in_terminal(*where, columns=60)
+    plain = in_terminal(*where, columns=120, env={"NO_COLOR": "1"})
+
+    assert (narrow.code, plain.code) == (0, 0)
+    assert narrow.widest <= 60
+    assert "\x1b[1m" in narrow.raw
+    assert "\x1b[3" not in plain.raw
+    assert "2 of 3 running pods have stale configuration" in plain.text
+
+
+def test_what_may_not_be_listed_is_told_and_the_rest_is_shown(
+    stale: Stage, audit_command: Callable[..., Finished], kubeconfig_for: Callable[..., Path]
+) -> None:
+    blind = [{**READ[0], "resources": ["pods", "configmaps"]}, *READ[1:]]
+    reader = kubeconfig_for(blind, stale.namespace)
+
+    done = audit_command(identity=reader)
+
+    assert done.code == 0
+    where = f"namespace {stale.namespace}"
+    assert done.err == f"reroll: secrets in {where} may not be listed; grant `list` on them\n"
+    assert "unknown" in done.out
+    assert "0 of 3 running pods have stale configuration" in done.out
+    assert audit_command("--fail-on", "stale", identity=reader).code == 1
+
+
+def certificate(name: str) -> Object:
+    """A Secret with a new certificate, and its key."""
+    pair = new_authority()
+    texts = {"tls.crt": pair.certificate.decode(), "tls.key": pair.key.decode()}
+    return build.secret(name, texts, type="kubernetes.io/tls")
+
+
+def test_certificates_that_pods_have_in_an_older_version_are_told_without_the_key(
+    stage: Stage,
+    audit_command: Callable[..., Finished],
+    kubeconfig_for: Callable[..., Path],
+    audit: Callable[..., list[dict[str, Any]]],
+) -> None:
+    stage.make(certificate("web-tls"), build.secret("other"))
+    mount = {"name": "tls", "mountPath": "/tls/tls.crt", "subPath": "tls.crt"}
+    volume = {"name": "tls", "secret": {"secretName": "web-tls"}}
+    stage.make(pod("web", volumes=[volume], volume_mounts=[mount]))
+    path = path_to("Pod", "web", stage.namespace)
+    seen = stage.api.wait_for(path, lambda one: one["status"].get("phase") == "Running")
+    status = seen["status"]["containerStatuses"][0]
+    a_second_after([datetime.fromisoformat(status["state"]["running"]["startedAt"])])
+    renewed = certificate("web-tls")
+    stage.api.patch(path_to("Secret", "web-tls", stage.namespace), {"data": renewed["data"]})
+    get = {"apiGroups": [""], "resources": ["secrets"], "verbs": ["get"]}
+    reader = kubeconfig_for([*READ, get], stage.namespace)
+
+    done = audit_command("--certificates", identity=reader)
+    facts = audit_command("--certificates", "-o", "json", identity=reader).json
+
+    assert done.code == 0
+    assert f"Secret {stage.namespace}/web-tls" in done.out
+    assert "CN=reroll development cluster" in done.out
+    [use] = [use for use in facts["pods"][0]["uses"] if use["source"]["name"] == "web-tls"]
+    assert use["certificates"][0]["subject"] == "CN=reroll development cluster"
+    assert use["certificates"][0]["ends"] > use["certificates"][0]["begins"]
+    assert "PRIVATE" not in done.out + str(facts)
+    read = {call["objectRef"].get("name") for call in audit(reader) if call["verb"] == "get"}
+    assert read == {"web-tls"}, "only Secrets that pods use are read"
+
+
+def test_without_an_api_server_there_is_a_sentence(tmp_path: Path) -> None:
+    nowhere = reroll("audit", "--kubeconfig", tmp_path / "none")
+    assert nowhere.code == 2
+    assert "none" in nowhere.err
