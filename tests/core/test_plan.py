@@ -54,6 +54,7 @@ def test_the_order_of_the_gates() -> None:
         "looking_back",
         "rolled_elsewhere",
         "source_missing",
+        "held",
         "paused",
         "resting",
         "debouncing",

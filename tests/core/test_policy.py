@@ -1,6 +1,6 @@
 """Annotations to policy: who wins, and what becomes of bad values."""
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import msgspec
@@ -19,11 +19,12 @@ from reroll.core.dialects.reroll import (
 from reroll.core.kinds import KINDS, Kind, Strategy
 from reroll.core.objects import Key, Reference
 from reroll.core.patterns import Pattern
-from reroll.core.policy import DOMAIN, Policy, Reload, for_kind, usual, without_ignored
+from reroll.core.policy import DOMAIN, Hold, Policy, Reload, for_kind, usual, without_ignored
 from reroll.core.vocabulary import Vocabulary
 
 WEB = Key("Deployment", HOME, "web")
 DEFAULT = Policy()
+NINE = datetime(2026, 11, 16, 9, tzinfo=UTC)
 
 
 def read(
@@ -52,6 +53,12 @@ GOOD: dict[str, tuple[str, str, dict[str, Any]]] = {
     }),
     "sources to ignore": ("ignore", "secret/b#k", {"ignore": (Pattern("Secret", None, "b", "k"),)}),
     "an empty list": ("sources", "", {"sources": ()}),
+    "a hold": ("hold", "true", {"hold": Hold()}),
+    "no hold": ("hold", "false", {"hold": None}),
+    "a hold with a reason": ("hold", " incident 42 ", {"hold": Hold(why="incident 42")}),
+    "a hold until a time": ("hold", "until 2026-11-16T10:00:00+01:00", {"hold": Hold(NINE)}),
+    "a hold until then, and why": ("hold", "until 2026-11-16T09Z: x", {"hold": Hold(NINE, "x")}),
+    "a hold until no time": ("hold", "until tomorrow", {"hold": Hold(why="until tomorrow")}),
 }  # fmt: skip
 
 

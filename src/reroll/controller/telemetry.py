@@ -16,6 +16,7 @@ log = Log("reroll")
 TOLD: frozenset[Reason] = frozenset(
     {
         Reason.SOURCE_MISSING,
+        Reason.HELD,
         Reason.PAUSED,
         Reason.RESTING,
         Reason.RESUMED,

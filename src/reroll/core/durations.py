@@ -1,7 +1,7 @@
-"""Durations as people write them in Kubernetes: `500ms`, `5s`, `1m30s`, `2h`."""
+"""Times and durations as people write them in Kubernetes: `500ms`, `5s`, `1m30s`, `2h`."""
 
 import re
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 _UNITS = {"ms": "milliseconds", "s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
 _PART = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)")
@@ -21,6 +21,15 @@ def parse_duration(text: str) -> timedelta | None:
     except OverflowError:
         return None
     return total
+
+
+def parse_time(text: str) -> datetime | None:
+    """The moment in an RFC 3339 text, or `None`. Without a zone it is UTC."""
+    try:
+        found = datetime.fromisoformat(text.strip())
+        return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
+    except (ValueError, OverflowError):
+        return None
 
 
 def format_duration(duration: timedelta) -> str:

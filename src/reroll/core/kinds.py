@@ -59,6 +59,24 @@ _REPLICAS = ("spec", "replicas")
 _UPDATE_STRATEGY = ("spec", "updateStrategy", "type")
 
 
+class Counts(msgspec.Struct, frozen=True):
+    """Fields of a status that count pods."""
+
+    there: Path
+    updated: Path
+    """Those of the newest template."""
+    available: Path
+    phase: Path = ()
+    """A word for all of it, see `core.health`."""
+    partition: Path = ()
+    """How many pods keep the old template, because somebody wants it so."""
+
+
+_COUNTS = Counts(
+    ("status", "replicas"), ("status", "updatedReplicas"), ("status", "availableReplicas")
+)
+
+
 class Kind(msgspec.Struct, frozen=True):
     """One kind of workload."""
 
@@ -82,6 +100,10 @@ class Kind(msgspec.Struct, frozen=True):
     """Where `OnDelete` says that a changed template replaces no pod."""
     replicas: Path = ()
     """How many pods it should have."""
+    counts: Counts | None = None
+    """Where its status tells how far a rollout is; `None`: there is nothing to wait for."""
+    restarted_at: Path = ()
+    """Where its status tells that `restart_at` was done."""
     restart_at: Path = ()
     """A field that restarts pods, where it is not an annotation on the template."""
     loose: bool = False
@@ -98,17 +120,23 @@ KINDS: tuple[Kind, ...] = (
     Kind(
         "Deployment", "apps", "v1", "deployments", _TEMPLATE, _ROLLS,
         revisions=Revisions.REPLICA_SETS, copies_record=True, still=("spec", "paused"),
-        keeps_back=True, replicas=_REPLICAS,
+        keeps_back=True, replicas=_REPLICAS, counts=_COUNTS,
     ),
     Kind(
         "StatefulSet", "apps", "v1", "statefulsets", _TEMPLATE, _ROLLS,
         revisions=Revisions.CONTROLLER_REVISIONS, update_strategy=_UPDATE_STRATEGY,
-        replicas=_REPLICAS,
+        replicas=_REPLICAS, counts=msgspec.structs.replace(
+            _COUNTS, partition=("spec", "updateStrategy", "rollingUpdate", "partition")
+        ),
     ),
     Kind(
         "DaemonSet", "apps", "v1", "daemonsets", _TEMPLATE, _ROLLS,
         revisions=Revisions.CONTROLLER_REVISIONS, update_strategy=_UPDATE_STRATEGY,
         replicas=("status", "desiredNumberScheduled"),
+        counts=Counts(
+            ("status", "currentNumberScheduled"), ("status", "updatedNumberScheduled"),
+            ("status", "numberAvailable"),
+        ),
     ),
     Kind(
         "CronJob", "batch", "v1", "cronjobs", ("spec", "jobTemplate", "spec", "template"),
@@ -122,7 +150,9 @@ KINDS: tuple[Kind, ...] = (
     Kind(
         "Rollout", "argoproj.io", "v1alpha1", "rollouts", _TEMPLATE, _ROLLS,
         revisions=Revisions.REPLICA_SETS, still=("spec", "paused"), replicas=_REPLICAS,
-        restart_at=("spec", "restartAt"), loose=True, borrows_template=True,
+        counts=msgspec.structs.replace(_COUNTS, phase=("status", "phase")),
+        restart_at=("spec", "restartAt"), restarted_at=("status", "restartedAt"), loose=True,
+        borrows_template=True,
     ),
 )  # fmt: skip
 

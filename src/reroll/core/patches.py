@@ -69,9 +69,10 @@ def _record(workload: Workload, text: str) -> list[Operation]:
 
 
 def _restart(workload: Workload, kind: Kind, plan: Plan) -> list[Operation]:
-    if plan.record is None:
+    moment = plan.record.at if plan.record else plan.at
+    if moment is None:
         return []
-    at = plan.record.at.astimezone(UTC)
+    at = moment.astimezone(UTC)
     if kind.restart_at:
         # Pods are made in whole seconds and replaced if older than this: the next second is later
         # than any pod with the old content.

@@ -37,6 +37,8 @@ class Plan(msgspec.Struct, frozen=True, gc=False):
     """The record to write; with `roll`, in one patch with the stamp."""
     roll: Strategy | None = None
     stamp: str = ""
+    at: datetime | None = None
+    """When it restarts, where no record tells."""
     marks: tuple[Mark, ...] = ()
     """What the roll writes into the template, or into what is made of it."""
     changes: tuple[Change, ...] = ()
@@ -140,9 +142,8 @@ def unfinished(seen: Snapshot, found: Comparison, now: datetime) -> Plan | None:
     record = seen.workload.record
     if not isinstance(record, Record) or record.todo is None or found.changes:
         return None
-    return source_missing(seen, found, now) or Plan(
-        Reason.CONTINUED, Reason.CONTINUED.sentence, resume=record.todo
-    )
+    going_on = Plan(Reason.CONTINUED, Reason.CONTINUED.sentence, resume=record.todo)
+    return source_missing(seen, found, now) or held(seen, found, now) or going_on
 
 
 def went_back(seen: Snapshot, found: Comparison, now: datetime) -> Plan | None:
@@ -201,6 +202,17 @@ def source_missing(_: Snapshot, found: Comparison, _now: datetime) -> Plan | Non
     return Plan(Reason.SOURCE_MISSING, f"{Reason.SOURCE_MISSING.sentence}: {names}; create it")
 
 
+def held(seen: Snapshot, _: Comparison, now: datetime) -> Plan | None:
+    """Somebody said so; it rolls when that is over, and all at once."""
+    hold = seen.policy.hold
+    if hold is None or (hold.until and now >= hold.until):
+        return None
+    until = f"until {hold.until:%Y-%m-%d %H:%M:%S %Z}" if hold.until else ""
+    told = ": ".join(filter(None, (until, hold.why)))
+    message = f"{Reason.HELD.sentence} ({told})" if told else Reason.HELD.sentence
+    return Plan(Reason.HELD, message, revisit_at=hold.until)
+
+
 def paused(seen: Snapshot, _: Comparison, _now: datetime) -> Plan | None:
     pause = seen.policy.pause
     is_ours = pause is not None and pause.since is not None
@@ -249,6 +261,7 @@ GATES: tuple[Gate, ...] = (
     looking_back,
     rolled_elsewhere,
     source_missing,
+    held,
     paused,
     resting,
     debouncing,
@@ -278,11 +291,42 @@ def _roll(seen: Snapshot, found: Comparison, now: datetime, dialects: Dialects) 
     message = f"{', '.join(names)} changed" + (f" ({', '.join(keys)})" if keys else "")
     roll = Roll(seen, strategy, found.changes, value, found.wanted, record)
     marks = dialects.marks(roll)
-    decided = Plan(Reason.CONFIG_CHANGED, message, record, strategy, value, marks, found.changes)
+    decided = Plan(
+        Reason.CONFIG_CHANGED,
+        message,
+        record,
+        strategy,
+        stamp=value,
+        marks=marks,
+        changes=found.changes,
+    )
     pause = seen.policy.pause
     if pause and pause.since is None and _is_kept_back(seen):
         return msgspec.structs.replace(decided, pause=True, look_at=now + pause.period)
     return decided
+
+
+def restart(seen: Snapshot, now: datetime, why: str) -> Plan:
+    """Roll it though nothing changed; what changed meanwhile comes with it.
+
+    A workload that is not in gets no record.
+    """
+    found = compare(seen)
+    found = msgspec.structs.replace(found, wanted=found.started_with)
+    message = why or Reason.RESTARTED.sentence
+    if found.unread or not seen.policy.enabled:
+        return Plan(Reason.RESTARTED, message, roll=Strategy.RESTART, at=now)
+    record = _record(seen, found, now, Reason.RESTARTED, rolled=now, by=None, keys=None, todo=None)
+    return Plan(Reason.RESTARTED, message, record, Strategy.RESTART, at=now)
+
+
+def declined(seen: Snapshot, now: datetime) -> Record | None:
+    """The record of a workload whose last roll is undone: its content is not rolled again."""
+    record = seen.workload.record
+    if not isinstance(record, Record):
+        return None
+    number = max(_highest(seen), int(now.timestamp())) if seen.kind.copies_record else record.n
+    return successor(record, number, at=now, why=Reason.UNDONE.word, todo=None)
 
 
 def _record(

@@ -19,6 +19,7 @@ STAMP = DOMAIN + "config-hash"
 ENABLED = DOMAIN + "enabled"
 IGNORE = DOMAIN + "ignore"
 ALLOW_FROM = DOMAIN + "allow-from"
+HOLD = DOMAIN + "hold"
 STAMP_ENV = "REROLL_CONFIG_HASH"
 
 
@@ -74,6 +75,13 @@ class Pause(msgspec.Struct, frozen=True, gc=False):
         return self.since + self.period if self.since else None
 
 
+class Hold(msgspec.Struct, frozen=True, gc=False):
+    """Somebody wants it not to roll, until then or until it is released."""
+
+    until: datetime | None = None
+    why: str = ""
+
+
 class Policy(msgspec.Struct, frozen=True, gc=False):
     enabled: bool | None = None
     """`None`: nobody said anything."""
@@ -87,6 +95,7 @@ class Policy(msgspec.Struct, frozen=True, gc=False):
     debounce: timedelta = timedelta(seconds=1)
     debounce_limit: timedelta = timedelta(seconds=10)
     pause: Pause | None = None
+    hold: Hold | None = None
     reload: Reload = Reload()
     repair: Repair | None = None
     problems: tuple[Problem, ...] = ()

@@ -17,6 +17,7 @@ class Reason(Enum):
 
     # What was done
     CONFIG_CHANGED = "ConfigChanged", "configuration that the workload uses has changed"
+    RESTARTED = "Restarted", "somebody asked for a restart"
     ADOPTED = "Adopted", "seen for the first time: its configuration is recorded, nothing is rolled"
     RECORDED = "Recorded", "its references have changed: they are recorded, nothing is rolled"
     ROLLED_ELSEWHERE = (
@@ -45,6 +46,7 @@ class Reason(Enum):
 
     # What stands in the way
     SOURCE_MISSING = "SourceMissing", "a source that its pods cannot start without does not exist"
+    HELD = "Held", "a hold keeps it from rolling; `reroll release` lets it go"
     PAUSED = "Paused", "the workload is paused or suspended; it rolls when that ends"
     RESTING = (
         "Resting",

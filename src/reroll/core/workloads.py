@@ -289,7 +289,16 @@ def pick(manifest: Manifest, path: Path) -> msgspec.Raw | None:
 
 def replicas(kind: Kind, manifest: Manifest) -> int:
     """How many pods it should have; 0 where that is not known."""
-    return _value(pick(manifest, kind.replicas), int) or 0
+    return number_at(manifest, kind.replicas)
+
+
+def number_at(manifest: Manifest, path: Path) -> int:
+    """A number in its spec or status; 0 where none is."""
+    return _value(pick(manifest, path), int) or 0
+
+
+def text_at(manifest: Manifest, path: Path) -> str:
+    return _value(pick(manifest, path), str) or ""
 
 
 def has_ended(manifest: Manifest) -> bool:

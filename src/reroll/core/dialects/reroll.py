@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from reroll.core.dialects.rows import Dialect, Opinion, Options, Place, Roll, Told, Word
-from reroll.core.durations import parse_duration
+from reroll.core.durations import parse_duration, parse_time
 from reroll.core.kinds import SOURCE_KINDS, Strategy
 from reroll.core.marks import Mark
 from reroll.core.objects import Key, Problem, Term
@@ -26,6 +26,7 @@ from reroll.core.policy import (
     STAMP_ENV,
     STATE,
     Claim,
+    Hold,
     Policy,
 )
 
@@ -90,11 +91,25 @@ def _path(text: str) -> str:
     raise ValueError('is not an absolute URL path; write e.g. "/-/reload"')
 
 
+def _hold(text: str) -> Hold | None:
+    """`until TIME reason`, or a reason, or just `true`. What is no time is a reason to hold too."""
+    said = text.strip()
+    if said.lower() in {"", "false"}:
+        return None
+    if said.lower() == "true":
+        return Hold()
+    word, _, rest = said.partition(" ")
+    moment, _, why = rest.strip().partition(" ")
+    until = parse_time(moment.rstrip(":,;")) if word.lower() == "until" else None
+    return Hold(until, why.strip()) if until else Hold(why=said[:200])
+
+
 ANNOTATIONS: tuple[Annotation, ...] = (
     Annotation("enabled", "enabled", _boolean, "opt in, or out", '"true"'),
     Annotation("mounts", "mounts_are_live", _mounts, "`live`: the application reads mounted files again itself, so plain mounts do not roll it", "live"),
     Annotation("strategy", "strategy", _strategy, "how it gets its new configuration", "evict"),
     Annotation("debounce", "debounce", _duration, "quiet time before a roll, so that one `apply` of five objects is one roll", "5s"),
+    Annotation("hold", "hold", _hold, "do not roll it now: `true`, a reason, or `until` a time and a reason; on a workload, `false` lets it go although its Namespace is held", "until 2026-11-16T09:00:00Z incident 42"),
     Annotation("reload-port", "reload.port", _port, "strategy `reload`: the port that each pod listens on", '"9090"'),
     Annotation("reload-path", "reload.path", _path, "strategy `reload`: the path of the request", "/-/reload"),
 )  # fmt: skip

@@ -312,7 +312,14 @@ def report(kind: Kind, seen: Workload, decided: Plan, result: Result) -> Report:
 
 
 _HOLDS = frozenset(
-    {Reason.SOURCE_MISSING, Reason.PAUSED, Reason.WAITING, Reason.DEBOUNCING, Reason.LOOKING_BACK}
+    {
+        Reason.SOURCE_MISSING,
+        Reason.HELD,
+        Reason.PAUSED,
+        Reason.WAITING,
+        Reason.DEBOUNCING,
+        Reason.LOOKING_BACK,
+    }
 )
 
 # What an error means, and how long to wait at least.
