@@ -10,11 +10,11 @@ from pathlib import Path
 from prometheus_client.metrics import MetricWrapperBase
 
 from reroll.controller.metrics import Metrics
-from reroll.core.dialects.reroll import ANNOTATIONS
+from reroll.core.dialects.reroll import REROLL
+from reroll.core.dialects.rows import Options, Place
 from reroll.core.fields import EACH, FIELDS, POD_FIELDS, PODS, Field
 from reroll.core.kinds import KINDS, SOURCE_KINDS
 from reroll.core.names import CONTENT_OF
-from reroll.core.policy import ALLOW_FROM, DOMAIN, STAMP, STATE
 from reroll.core.reasons import Reason
 from reroll.features.render.names import NAMES
 from reroll.features.render.render import ANNOTATION
@@ -62,34 +62,31 @@ def annotations() -> str:
         "On a workload; the same key on its Namespace is the default for all workloads in it.\n"
         "A value that cannot be used is never silent: it is an Event on the workload, a log line and a metric, and the rest of the policy still applies."
     )
-    rows = [(f"`{row.key}`", row.help, f"`{row.example}`") for row in ANNOTATIONS]
-    rows += [
-        (
-            f"`{DOMAIN}sources`",
-            "more sources than the pod template names: kind, namespace if it is another one, name or glob, key if only one matters",
-            "`configmap/app, secret/db#password`",
-        ),
-        (f"`{DOMAIN}ignore`", "sources or keys that must not roll it", "`secret/db#comment`"),
-    ]
+    words = REROLL.words(Options())
+    rows = [(f"`{w.key}`", w.help, f"`{w.example}`") for w in words if Place.WORKLOAD in w.places]
     on_source = [
-        (f"`{DOMAIN}ignore`", "this source rolls nothing", '`"true"`'),
-        (
-            f"`{ALLOW_FROM}`",
-            "the namespaces whose workloads may name this source; globs",
-            "`team-a, team-b`",
-        ),
+        *((f"`{w.key}`", w.help, f"`{w.example}`") for w in words if Place.SOURCE in w.places),
         (
             f"`{NAMES}`",
             "`reroll render`: whether it gets a content name, whatever `--names` says",
             '`"false"`',
         ),
     ]
+    where = {Place.RECORD: "on the workload", Place.MARK: "on the pod template"}
     written = [
-        (f"`{STATE}`", "on the workload: the record, what it last rolled with"),
-        (f"`{STAMP}`", "on the pod template: the stamp of the strategy `stamp`"),
+        *(
+            (f"`{word.key}`", f"{where[place]}: {word.help}")
+            for word in words
+            for place in word.places
+            if place in where
+        ),
         (f"`{ANNOTATION}`", "on the pod template: the checksum of `reroll render`"),
         (f"`{CONTENT_OF}`", "on a source with a content name, as a label: its plain name"),
     ]
+    others = (
+        "Those of [Reloader](../guides/from-reloader.md#every-annotation) and [Wave](../guides/from-wave.md#every-annotation) count too, "
+        "see [whose annotations count](../concepts/decisions.md#whose-annotations-count)."
+    )
     head = ("key", "meaning", "example")
     return _page(
         "Annotations",
@@ -101,6 +98,8 @@ def annotations() -> str:
         _table(head, on_source),
         "## Written by Reroll",
         _table(("key", "meaning"), written),
+        "## Of other tools",
+        others,
     )
 
 

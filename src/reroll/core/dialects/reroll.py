@@ -211,7 +211,7 @@ def _words(_: Options) -> tuple[Word, ...]:
         ),
         Word(STATE, (Place.RECORD,), "the record, what it last rolled with"),
         Word(STAMP, (Place.MARK,), "the stamp of the strategy `stamp`"),
-        Word(STAMP_ENV, (Place.MARK,), "the stamp of the strategy `env`"),
+        Word(STAMP_ENV, (Place.MARK,), "a variable, the stamp of the strategy `env`"),
     )
 
 
