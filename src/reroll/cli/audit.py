@@ -11,7 +11,7 @@ import msgspec
 from reroll.cli import cluster
 from reroll.cli.cluster import View
 from reroll.cli.errors import Exit
-from reroll.cli.output import add_output_flag, print_json, print_table, warn
+from reroll.cli.output import add_output_flag, print_json, print_lines, print_table, warn
 from reroll.cli.targets import CONFIGS
 from reroll.cli.times import ago, moment
 from reroll.clock import SystemClock
@@ -199,8 +199,7 @@ def _show(args: argparse.Namespace, found: Audit, gaps: list[str]) -> None:
         stale = sum(one.has(Verdict.STALE) for one in found.pods)
         gap = "\n" if listed else ""
         print(f"{gap}{stale} of {len(found.pods)} running pods have stale configuration")
-        for note in dict.fromkeys(_note(one) for one in listed if one.why):
-            print(f"  {note}")
+        print_lines(dict.fromkeys(f"  {_note(one)}" for one in listed if one.why))
     warn(gaps)
 
 

@@ -144,11 +144,18 @@ class View:
         return None
 
     async def get(
-        self, resource: wire.Resource, namespace: str | None, name: str, model: type[T]
+        self,
+        resource: wire.Resource,
+        namespace: str | None,
+        name: str,
+        model: type[T],
+        *,
+        metadata_only: bool = False,
     ) -> T | None:
         """One object; `None` if there is none, or if it may not be read, which is a gap."""
+        request = wire.get(resource, namespace, name, metadata_only=metadata_only)
         try:
-            found = Decoder(model).item(await self.client.send(wire.get(resource, namespace, name)))
+            found = Decoder(model).item(await self.client.send(request))
         except NotFound:
             return None
         except Forbidden:

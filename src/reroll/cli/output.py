@@ -2,7 +2,9 @@
 
 import argparse
 import json
+import shutil
 import sys
+import textwrap
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -35,6 +37,15 @@ def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     for row in rows:
         table.add_row(*map(escape, row))
     Console().print(table)
+
+
+def print_lines(lines: Iterable[str]) -> None:
+    """Text as it is; in a terminal, what is too long goes on below its beginning."""
+    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else 0
+    for line in lines:
+        indent = line[: len(line) - len(line.lstrip())]
+        wrapped = textwrap.wrap(line, width, subsequent_indent=indent + "  ") if width else ()
+        print("\n".join(wrapped) or line)
 
 
 def warn(sentences: Iterable[str]) -> None:

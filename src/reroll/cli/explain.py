@@ -1,0 +1,241 @@
+"""`reroll explain`: why a workload rolls or does not, in plain sentences."""
+
+import argparse
+import asyncio
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from reroll.cli import cluster
+from reroll.cli.chosen import add_controller_flags, looked, settings_of
+from reroll.cli.cluster import View
+from reroll.cli.errors import CommandError, Exit
+from reroll.cli.output import add_output_flag, print_json, print_lines, print_table, warn
+from reroll.cli.targets import CONFIGS
+from reroll.cli.times import ago, moment
+from reroll.clock import SystemClock
+from reroll.core.compare import Snapshot
+from reroll.core.objects import Key
+from reroll.core.policy import ENABLED
+from reroll.core.records import Unreadable
+from reroll.core.writes import Stub, Writes, writes
+from reroll.features.explain.decided import Decided, Said, decided
+from reroll.features.explain.explain import Answer, Explanation, Source, explain
+from reroll.features.look.look import Look
+from reroll.features.rollout.feature import scope
+
+DESCRIPTION = """\
+Tell all about one workload: which ConfigMaps and Secrets it uses and how, what they hold against
+what it last rolled with, who changed them last, which annotation, setting or default decided what,
+and what each gate says. Also for a workload that is not opted in. Values are never shown.
+
+  reroll explain deployment/web -n shop
+  reroll explain sts/db -n shop -o json"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.description = DESCRIPTION
+    parser.add_argument("workload", metavar="KIND/NAME", help="e.g. deployment/web, sts/db")
+    add_output_flag(parser)
+    cluster.add_flags(parser)
+    add_controller_flags(parser)
+
+
+class Told(NamedTuple):
+    """All there is to show."""
+
+    seen: Snapshot
+    found: Explanation
+    decided: list[Decided]
+
+
+def run(args: argparse.Namespace) -> int:
+    args.workloads = [args.workload]
+
+    async def action(view: View) -> int:
+        clock = SystemClock()
+        look = await looked(view, args, clock, supposing=True)
+        [key] = look.workloads
+        told = await _told(view, args, look, key, clock.now())
+        if args.output == "json":
+            print_json({**_facts(told), "problems": view.gaps, "notes": look.notes})
+        else:
+            print_lines(_sentences(told, clock.now()))
+            _tables(told, clock.now())
+        warn([*view.gaps, *look.notes])
+        return Exit.FAILED if view.gaps else Exit.OK
+
+    return cluster.look(args, action)
+
+
+async def _told(view: View, args: argparse.Namespace, look: Look, key: Key, now: datetime) -> Told:
+    decision = await look.decide(key)
+    seen = decision.seen
+    if seen is None:
+        raise CommandError(f"{key} is gone, or the workload of another one")
+    listed, world = look.workloads[key], look.world
+    used = {Key(use.kind, key.namespace, use.name) for use in seen.workload.uses}
+    known = await _writes(view, used | {reference.source for reference in seen.references})
+    info = world.namespaces.that_counts(key.namespace)
+    said = Said(
+        key,
+        listed.kind,
+        seen.workload.annotations,
+        seen.workload.template_annotations,
+        info.annotations if info else {},
+    )
+    default = scope(settings_of(args)).default
+    because = decided(said, listed.policy, default, world.dialects)
+    return Told(seen, explain(seen, known, now, world.dialects), because)
+
+
+async def _writes(view: View, sources: set[Key]) -> dict[Key, Writes]:
+    rows = {row.name: cluster.resource(row) for row in CONFIGS}
+    wanted = sorted(key for key in sources if key.kind in rows)
+    stubs = await asyncio.gather(
+        *(view.get(rows[k.kind], k.namespace, k.name, Stub, metadata_only=True) for k in wanted)
+    )
+    return {key: writes(stub.metadata) for key, stub in zip(wanted, stubs, strict=True) if stub}
+
+
+# What is shown
+
+
+def _sentences(told: Told, now: datetime) -> Iterator[str]:
+    seen, found = told.seen, told.found
+    yield f"{seen.workload.key}"
+    yield f"  {_opted(told)}"
+    yield f"  {_recorded(told, now)}"
+    yield f"  Now: {found.plan.reason.word}: {found.plan.message}."
+    if found.plan.roll:
+        yield f"  It rolls by {found.plan.roll.value}."
+    if found.if_in:
+        yield f"  It would roll if {_wish(seen.workload.key)} were set and what it uses changed."
+        yield f"  When it is set: {found.if_in.reason.word}: {found.if_in.message}."
+    for problem in found.plan.problems:
+        yield f"  Problem: {problem.sentence}"
+
+
+def _wish(key: Key) -> str:
+    return f'annotation {ENABLED}: "true" on {key}'
+
+
+def _opted(told: Told) -> str:
+    said = told.decided[0]
+    match told.seen.policy.enabled:
+        case True:
+            by = ", ".join(told.seen.policy.by)
+            return f"It is opted in by {said.because}" + (f" (dialect {by})." if by else ".")
+        case False:
+            return f"It is opted out by {said.because}."
+    return "It did not opt in: no annotation on it or its Namespace says so, and no setting."
+
+
+def _recorded(told: Told, now: datetime) -> str:
+    record = told.seen.workload.record
+    if isinstance(record, Unreadable):
+        return f"Its record cannot be used: {record.why}."
+    if record is None:
+        return "It has no record: Reroll has not adopted it."
+    text = f"It was recorded {ago(record.at, now)} ({record.why})"
+    if record.rolled is None:
+        return f"{text}, and was never rolled by Reroll."
+    keys = f" ({', '.join(record.keys)})" if record.keys else ""
+    because = f", because of {', '.join(record.by)}{keys}" if record.by else ""
+    return f"{text}; it last rolled {ago(record.rolled, now)}{because}."
+
+
+def _tables(told: Told, now: datetime) -> None:
+    print()
+    head = ("SOURCE", "USED AS", "KEYS", "CONTENT", "CHANGED")
+    print_table(
+        head, [_row(one, told.seen.workload.key.namespace, now) for one in told.found.sources]
+    )
+    if not told.found.sources:
+        print("It uses no ConfigMap or Secret.")
+    print()
+    print_table(("WHAT", "IS", "BECAUSE OF"), told.decided)
+    print()
+    print_table(("GATE", "HOLDS"), [(one.gate, _answer(one)) for one in told.found.answers])
+
+
+def _row(one: Source, home: str, now: datetime) -> tuple[str, ...]:
+    where = "" if one.key.namespace == home else f"{one.key.namespace}/"
+    changed = f"{ago(one.last.at, now)} by {one.last.by}" if one.last else "-"
+    state = f"{one.state.value}: {one.why}" if one.why else one.state.value
+    return f"{one.key.kind} {where}{one.key.name}", _used(one), _keys(one), state, changed
+
+
+def _used(one: Source) -> str:
+    hows = [use.how + (" (live)" if use.live else "") for use in one.uses]
+    if one.reference and one.reference.added:
+        hows.append(
+            f"annotation ({one.reference.pattern})" if one.reference.pattern else "annotation"
+        )
+    return "; ".join(dict.fromkeys(hows))
+
+
+def _keys(one: Source) -> str:
+    keys = [use.keys for use in one.uses] if one.reference is None else [one.reference.keys]
+    if None in keys:
+        without = one.reference.without if one.reference else ()
+        return "all" + (f" but {', '.join(sorted(without))}" if without else "")
+    return ", ".join(sorted(frozenset().union(*(part for part in keys if part)))) or "-"
+
+
+def _answer(one: Answer) -> str:
+    match one.holds:
+        case None:
+            return "not asked"
+        case False:
+            return "no"
+    return f"yes: {one.message}"
+
+
+def _facts(told: Told) -> dict[str, Any]:
+    seen, found, record = told.seen, told.found, told.found.record
+    return {
+        "workload": seen.workload.key._asdict(),
+        "enabled": seen.policy.enabled,
+        "dialects": list(seen.policy.by) if seen.policy.enabled else [],
+        "decided": [one._asdict() for one in told.decided],
+        "record": record
+        and {
+            "at": moment(record.at),
+            "why": record.why,
+            "rolled": moment(record.rolled),
+            "by": record.by,
+            "keys": record.keys,
+        },
+        "reason": found.plan.reason.word,
+        "message": found.plan.message,
+        "strategy": found.plan.roll and found.plan.roll.value,
+        "ifOptedIn": found.if_in
+        and {"reason": found.if_in.reason.word, "message": found.if_in.message},
+        "sources": [_source(one) for one in found.sources],
+        "gates": [one._asdict() for one in found.answers],
+        "warnings": [problem.sentence for problem in found.plan.problems],
+    }
+
+
+def _source(one: Source) -> dict[str, Any]:
+    reference = one.reference
+    return {
+        **one.key._asdict(),
+        "uses": [
+            {
+                "how": use.how,
+                "keys": None if use.keys is None else sorted(use.keys),
+                "optional": use.optional,
+                "live": use.live,
+            }
+            for use in one.uses
+        ],
+        "counts": reference is not None,
+        "named": bool(reference and reference.added),
+        "required": bool(reference and reference.required),
+        "content": one.state.value,
+        "why": one.why,
+        "changed": moment(one.last.at) if one.last else None,
+        "changedBy": one.last.by if one.last else None,
+    }

@@ -1,0 +1,196 @@
+"""`reroll explain` on a real cluster, with and without a controller."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.scenarios.stage import ENABLED, Controller, Stage
+from tests.support import build
+from tests.support.command import Finished, reroll
+from tests.support.terminal import in_terminal
+from tests.support.tools import kubeconfig_of
+
+from reroll.core.plan import GATES
+from reroll.devcluster.api import path_to
+from reroll.devcluster.cluster import DevCluster
+
+READ = [
+    {"apiGroups": [""], "resources": ["namespaces"], "verbs": ["get"]},
+    {"apiGroups": [""], "resources": ["configmaps", "secrets"], "verbs": ["get"]},
+    {"apiGroups": ["apps"], "resources": ["deployments", "replicasets"], "verbs": ["list"]},
+]
+
+
+@pytest.fixture
+def explain(cluster: DevCluster, namespace: str) -> Callable[..., Finished]:
+    def run(workload: str, *args: str, identity: str | Path = "admin") -> Finished:
+        where = ("-n", namespace, "--kubeconfig", kubeconfig_of(cluster, identity))
+        return reroll("explain", workload, *where, "--controller-namespace", namespace, *args)
+
+    return run
+
+
+def source(facts: dict[str, Any], name: str) -> dict[str, Any]:
+    [found] = [one for one in facts["sources"] if one["name"] == name]
+    return dict(found)
+
+
+def flat(text: str) -> list[str]:
+    return [" ".join(line.split()) for line in text.splitlines()]
+
+
+def test_a_workload_that_rolled_says_why_and_who_changed_what(
+    stage: Stage,
+    explain: Callable[..., Finished],
+    controller: Callable[..., Controller],
+    cluster: DevCluster,
+) -> None:
+    stage.make(build.configmap("app", {"level": "info"}), build.secret("db"))
+    web = build.deployment("web", uses=["configmap/app#level", "secret/db"], annotations=ENABLED)
+    stage.make(web)
+    running = controller()
+    adopted = stage.adopted(web)
+    path = path_to("ConfigMap", "app", stage.namespace)
+    stage.api.patch(path, {"data": {"level": "debug"}}, fieldManager="night-shift")
+    stage.rolled(web, adopted["n"])
+
+    done, facts = explain("deployment/web"), explain("deploy/web", "-o", "json").json
+
+    assert (done.code, done.err) == (0, "")
+    lines = flat(done.out)
+    where = f"Deployment {stage.namespace}/web"
+    assert lines[0] == where
+    assert lines[1] == (
+        f"It is opted in by annotation reroll.dev/enabled on {where} (dialect reroll)."
+    )
+    assert "because of configmap/app#level (level)." in lines[2]
+    assert lines[3] == "Now: UpToDate: its pods were made with the current configuration."
+    app = source(facts, "app")
+    assert (app["content"], app["changedBy"]) == ("as recorded", "night-shift")
+    assert app["uses"] == [
+        {
+            "how": "env APP_LEVEL of container main", "keys": ["level"],
+            "optional": False, "live": False,
+        }
+    ]  # fmt: skip
+    assert facts["record"]["by"] == ["configmap/app#level"]
+    assert facts["decided"][1] == {
+        "name": "strategy", "value": "stamp", "because": "what a Deployment does by default",
+    }  # fmt: skip
+    assert [one["gate"] for one in facts["gates"]] == [
+        gate.__name__.replace("_", " ") for gate in GATES
+    ]
+    assert [one["gate"] for one in facts["gates"] if one["holds"]] == ["unchanged"]
+    assert "hunter2" not in done.out + str(facts)
+
+    running.stop()
+    stage.change("ConfigMap", "app", level="trace")
+    late = explain("deployment/web")
+    assert "Now: ConfigChanged: configmap/app#level changed." in flat(late.out)
+    assert "changed since" in late.out
+
+    seen = in_terminal(
+        "explain", "deployment/web", "-n", stage.namespace, "--controller-namespace",
+        stage.namespace, "--kubeconfig", kubeconfig_of(cluster, "admin"), columns=72,
+    )  # fmt: skip
+    assert (seen.code, seen.widest <= 72) == (0, True)
+    assert "Now: ConfigChanged" in seen.text
+
+
+def test_a_workload_that_is_not_opted_in_says_what_would_be(
+    stage: Stage,
+    explain: Callable[..., Finished],
+    kubeconfig_for: Callable[..., Path],
+    audit: Callable[..., list[dict[str, Any]]],
+) -> None:
+    stage.make(build.configmap("app"), build.configmap("files"))
+    web = build.deployment("web", uses=["configmap/app"], mounts=["configmap/files"])
+    stage.make(web)
+    reader = kubeconfig_for([*READ], None)
+
+    done = explain("deployment/web", identity=reader)
+    facts = explain("deployment/web", "-o", "json").json
+
+    where = f"Deployment {stage.namespace}/web"
+    lines = flat(done.out)
+    assert lines[1].startswith("It did not opt in: no annotation on it or its Namespace")
+    assert lines[2] == "It has no record: Reroll has not adopted it."
+    assert lines[3] == "Now: NotEnabled: the workload did not opt in."
+    assert lines[4] == (
+        f'It would roll if annotation reroll.dev/enabled: "true" on {where} were set '
+        "and what it uses changed."
+    )
+    assert lines[5].startswith("When it is set: Adopted: ")
+    assert source(facts, "files")["uses"][0]["live"] is True
+    assert facts["ifOptedIn"]["reason"] == "Adopted"
+    assert {call["verb"] for call in audit(reader)} <= {"get", "list"}
+
+
+def test_what_annotations_decide_is_told_with_where_they_stand(
+    stage: Stage, explain: Callable[..., Finished]
+) -> None:
+    api = stage.api
+    said = {"reroll.dev/debounce": "7s", "reroll.dev/mounts": "sometimes"}
+    api.patch(path_to("Namespace", stage.namespace), {"metadata": {"annotations": said}})
+    stage.make(build.configmap("app"), build.configmap("files"), build.configmap("more"))
+    stage.make(build.configmap("deaf", annotations={"reroll.dev/ignore": "true"}))
+    annotations = {
+        **ENABLED,
+        "reroll.dev/ignore": "configmap/app",
+        "reroll.dev/sources": "configmap/mo*",
+        "reroll.dev/strategy": "evict",
+    }
+    web = build.deployment(
+        "web",
+        uses=["configmap/app", "configmap/deaf", "secret/none", "secret/may?"],
+        mounts=["configmap/files"],
+        annotations=annotations,
+    )
+    wave = build.deployment(
+        "wave",
+        uses=["configmap/app"],
+        annotations={"wave.pusher.com/update-on-config-change": "true"},
+    )
+    stage.make(web, wave)
+
+    facts = explain("deployment/web", "-o", "json").json
+
+    where = f"on Deployment {stage.namespace}/web"
+    because = {one["name"]: (one["value"], one["because"]) for one in facts["decided"]}
+    assert because["enabled"] == ("true", f"annotation reroll.dev/enabled {where}")
+    assert because["strategy"] == ("evict", f"annotation reroll.dev/strategy {where}")
+    home = f"on Namespace {stage.namespace}"
+    assert because["debounce"] == ("7s", f"annotation reroll.dev/debounce {home}")
+    assert because["mounts"] == ("frozen", "the default")
+    assert any("'sometimes'" in sentence for sentence in facts["warnings"])
+    states = {one["name"]: (one["content"], one["why"]) for one in facts["sources"]}
+    assert states["app"] == ("does not count", "an annotation says to ignore it")
+    assert states["deaf"] == ("does not count", "an annotation on it says so")
+    assert states["none"] == ("missing", "")
+    assert states["may"] == ("absent, may be", "it is optional")
+    assert states["files"] == ("not recorded yet", "")
+    assert source(facts, "more")["named"] is True
+
+    other = explain("deployment/wave", "-o", "json").json
+    because = {one["name"]: (one["value"], one["because"]) for one in other["decided"]}
+    assert because["enabled"] == ("true", "annotations of wave")
+    key, place = "wave.pusher.com/update-on-config-change", f"Deployment {stage.namespace}/wave"
+    assert because[key] == ("true", f"wave, on {place}")
+    assert other["dialects"] == ["wave"]
+
+
+def test_a_workload_that_does_not_exist_is_told_with_the_nearest_names(
+    stage: Stage, explain: Callable[..., Finished]
+) -> None:
+    stage.make(build.configmap("app"), build.deployment("webshop"), build.statefulset("shop"))
+
+    done = explain("deployment/webshp")
+    wrong = explain("deployments/shop")
+    word = explain("pod/web")
+
+    assert (done.code, done.out) == (1, "")
+    assert "there is no Deployment webshp here; did you mean deployment/webshop?" in done.err
+    assert wrong.code == 1
+    assert word.code == 2
+    assert "'pod/web' names no workload; write KIND/NAME with one of deployment" in word.err
