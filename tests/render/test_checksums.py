@@ -18,7 +18,9 @@ from tests.render.manifests import (
 
 from reroll.core.kinds import KINDS
 from reroll.features.render.checksums import NO_DATA
-from reroll.features.render.manifests import BadInputError
+from reroll.features.render.manifests import BadInputError, Input, Reading, read
+from reroll.features.render.names import Naming
+from reroll.features.render.render import Options, render
 
 APP = env_from("ConfigMap", "app")
 DB = env_from("Secret", "db")
@@ -204,6 +206,14 @@ def test_a_key_makes_other_checksums_of_secrets_and_not_of_configmaps() -> None:
     keys = (None, b"1" * 16, b"2" * 16)
     assert len({of(secret(), key=key) for key in keys}) == 3
     assert len({of(configmap(), key=key) for key in keys}) == 1
+
+
+def test_without_a_key_no_plain_hash_of_a_secret_is_written() -> None:
+    """What stands there is not what the digests come to before they are hardened."""
+    text = stream(secret(), WEB)
+    manifests = read([Input("in", text.encode())], Reading())
+    plain = render(manifests, Options(naming=Naming(keyed=True))).decode()
+    assert checksum(plain) != checksum(rendered(text, key=None))
 
 
 def test_without_a_key_a_checksum_is_still_the_same_each_time() -> None:

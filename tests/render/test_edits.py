@@ -183,6 +183,12 @@ def test_a_value_that_would_read_as_a_number_is_put_in_quotes() -> None:
     assert edited("a: x\n", (), {"a": "abc"}) == "a: abc\n"
 
 
+@pytest.mark.parametrize("written", ['"\\x61bc"', "|-\n  abc", "!!str abc", "'abc'", "&x abc"])
+def test_what_says_the_same_in_another_way_is_left_alone(written: str) -> None:
+    text = f"a: {written}\n"
+    assert edited(text, (), {"a": "abc"}) == text
+
+
 def test_several_entries_stand_in_the_order_in_which_they_were_given() -> None:
     assert edited("a:\n  b: c\n", ("a",), {"z": "1", "x": "2"}) == (
         'a:\n  z: "1"\n  x: "2"\n  b: c\n'

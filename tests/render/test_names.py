@@ -292,6 +292,20 @@ items:
     assert yaml.safe_load(after)["items"][0]["metadata"]["labels"]["app"] == "app"
 
 
+def test_a_document_that_is_indented_as_a_whole_can_have_aliases() -> None:
+    text = (
+        "  apiVersion: apps/v1\n  kind: Deployment\n  metadata: {name: &n web}\n  spec:\n"
+        "    template: {spec: {containers: [{name: *n}]}}\n"
+    )
+    assert checksum(rendered(text)) == "no-config-data"
+
+
+def test_a_source_that_only_an_annotation_names_still_needs_a_checksum() -> None:
+    asked = {"reroll.dev/sources": "configmap/app"}
+    assert checksum(named(configmap(), deployment("web", annotations=asked)))
+    assert checksum(named(configmap(), deployment("web", APP, annotations=asked))) is None
+
+
 def test_a_name_with_an_anchor_that_others_share_is_refused() -> None:
     text = (
         "apiVersion: v1\nkind: ConfigMap\ndata: {a: b}\n"
