@@ -99,7 +99,7 @@ class Pods:
 
         Those of a Rollout that runs its template are its own.
         """
-        runner = self._world.runner(seen.key)
+        runner = self._world.lenders.runner(seen.key)
         row = self._reader.kinds.get(runner.kind, kind)
         manifest = await self._reader.workload(row, runner)
         if manifest is None:

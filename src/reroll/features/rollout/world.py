@@ -7,22 +7,22 @@ loop, so no locks; every method here is synchronous.
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
-from fnmatch import fnmatchcase
 
 import msgspec
 
 from reroll.clock import Clock
 from reroll.core import policy as policies
 from reroll.core.claims import claimed
-from reroll.core.compare import Absence, Keys, Snapshot
+from reroll.core.compare import Keys, Snapshot
 from reroll.core.dialects.rows import Told
-from reroll.core.kinds import SOURCE_KINDS, Kind
-from reroll.core.objects import Content, Key, Problem, Reference
+from reroll.core.kinds import Kind
+from reroll.core.objects import Key, Reference
 from reroll.core.patterns import Pattern
 from reroll.core.policy import Policy
-from reroll.core.reasons import Reason
 from reroll.core.workloads import Manifest, Workload, belongs_to_workload, workload
 from reroll.features.rollout.globs import Globs, place_of
+from reroll.features.rollout.lenders import Lenders
+from reroll.features.rollout.reach import consented, unreachable
 from reroll.features.rollout.scope import NOWHERE, NamespaceInfo, Namespaces, Scope
 from reroll.features.rollout.sources import Sources
 
@@ -52,17 +52,6 @@ class Tracked:
         self.quiet_since: datetime | None = None
 
 
-class Lender(msgspec.Struct, frozen=True, gc=False):
-    """A Rollout that runs a Deployment's template, and what its annotations say about it."""
-
-    key: Key
-    annotations: dict[str, str]
-    since: int = 0
-
-
-_PLURALS = {row.name: row.plural_to_watch for row in SOURCE_KINDS}
-
-
 class World:
     """`wake(key, urgent)`: look at a workload. `read(key)`: what no watch brings, see `Reader`."""
 
@@ -86,7 +75,7 @@ class World:
         self.dialects = scope.dialects
         self._wake, self._read = wake, read
         self._globs = Globs()
-        self._lenders: dict[Key, Lender] = {}
+        self.lenders = Lenders(self.dialects.words, read)
         self.sources = Sources(
             scope,
             self._globs,
@@ -122,7 +111,7 @@ class World:
         if self.lends(kind, manifest):
             self._untrack(key)
             return
-        annotations = self._annotations(key, metadata.annotations or {})
+        annotations = self.lenders.annotations(key, metadata.annotations or {})
         counts = info is not None and self._scope.workloads.matches(metadata.labels or {})
         may_be_in = counts and self._may_be_in(annotations, info or NOWHERE, manifest)
         if not may_be_in and key not in self.supposed:
@@ -133,7 +122,7 @@ class World:
         self._track(kind, key, manifest, tracked, urgent=urgent, watched=watched, expected=expected)
 
     def workload_gone(self, key: Key) -> None:
-        self._lend_no_more(key)
+        self.lenders.forget(key)
         self._untrack(key)
 
     def _untrack(self, key: Key) -> None:
@@ -179,8 +168,7 @@ class World:
             refs = self._references(seen, found)
         if tracked is None:
             # Whoever is opted in by another object is adopted as of when that object said so.
-            lender = self._lenders.get(key)
-            since = max(seen.seen, info.since, lender.since if lender else 0)
+            since = max(seen.seen, info.since, self.lenders.since(key))
             seen = msgspec.structs.replace(seen, seen=since)
             tracked = self.workloads[key] = Tracked(seen, found, ())
         news = before is None or (
@@ -210,7 +198,7 @@ class World:
         return self.dialects.policy(self._told(kind, seen, info))
 
     def _told(self, kind: Kind, seen: Workload, info: NamespaceInfo) -> Told:
-        own = self._annotations(seen.key, seen.annotations)
+        own = self.lenders.annotations(seen.key, seen.annotations)
         below = seen.template_annotations
         return Told(seen.key, kind, own, below, info.annotations, self._scope.default)
 
@@ -224,46 +212,12 @@ class World:
             found = msgspec.structs.replace(found, debounce=timedelta())
         return found
 
-    def _annotations(self, key: Key, own: Mapping[str, str]) -> Mapping[str, str]:
-        """Its own, over those of the Rollout that runs its template."""
-        lender = self._lenders.get(key)
-        return {**lender.annotations, **own} if lender else own
-
     def lends(self, kind: Kind, manifest: Manifest) -> bool:
         """Whether it runs the template of another workload, which is told."""
         metadata = manifest.metadata
         counts = kind.borrows_template and self.namespaces.that_counts(metadata.namespace)
         key = Key(kind.name, metadata.namespace, metadata.name)
-        return bool(counts) and self._lend(kind, key, manifest)
-
-    def _lend(self, kind: Kind, key: Key, manifest: Manifest) -> bool:
-        """A Rollout with `workloadRef` lends its annotations to the Deployment it refers to.
-
-        Then that Deployment is the workload, and the Rollout itself is none.
-        """
-        seen = workload(kind, manifest, None, words=self.dialects.words)
-        if not seen.borrows:
-            self._lend_no_more(key)
-            return False
-        borrower = Key("Deployment", key.namespace, seen.borrows)
-        self._lend_no_more(key, but=borrower)
-        lent = {k: v for k, v in seen.annotations.items() if k != policies.STATE}
-        known = self._lenders.get(borrower)
-        if known is None or (known.key, known.annotations) != (key, lent):
-            self._lenders[borrower] = Lender(key, lent, manifest.metadata.version)
-            self._read(borrower)
-        return True
-
-    def runner(self, key: Key) -> Key:
-        """What runs the pods of a template: its own workload, or the Rollout that borrows it."""
-        lender = self._lenders.get(key)
-        return lender.key if lender else key
-
-    def _lend_no_more(self, lender: Key, but: Key | None = None) -> None:
-        lent = [b for b, known in self._lenders.items() if known.key == lender and b != but]
-        for borrower in lent:
-            del self._lenders[borrower]
-            self._read(borrower)
+        return bool(counts) and self.lenders.lend(kind, key, manifest)
 
     # References
 
@@ -347,8 +301,9 @@ class World:
         tracked = self.workloads.get(key)
         if tracked is None:
             return None
-        refs, problems = self._consented(tracked)
-        problems += self._unreachable(tracked)
+        home = key.namespace
+        refs, problems = consented(tracked.references, home, self.sources)
+        problems += unreachable(tracked.policy.named, home, self._scope, self.sources)
         refs += tuple(self._unknown(tracked))
         return Snapshot(
             workload=tracked.workload,
@@ -363,46 +318,6 @@ class World:
             quiet_since=tracked.quiet_since,
             problems=problems,
         )
-
-    def _consented(self, tracked: Tracked) -> tuple[tuple[Reference, ...], tuple[Problem, ...]]:
-        """Without the sources of other namespaces that do not let this one refer to them."""
-        home = tracked.workload.key.namespace
-        kept, problems = [], []
-        for ref in tracked.references:
-            there = self.sources.content(ref.source)
-            if there is Absence.FORBIDDEN:
-                problems.append(_forbidden(ref.source, ref.source.kind))
-            elif isinstance(there, Content) and there.problem:
-                where = f"annotation {policies.IGNORE} on {ref.source}"
-                problems.append(Problem(f"{where}: {there.problem}"))
-            if ref.source.namespace == home or there is Absence.UNREAD or _allows(there, home):
-                kept.append(ref)
-            elif isinstance(there, Content):
-                problems.append(
-                    Problem(
-                        f"{ref.source} does not let namespace {home} refer to it; annotate it with "
-                        f"{policies.ALLOW_FROM}: {home!r}"
-                    )
-                )
-        return tuple(kept), tuple(problems)
-
-    def _unreachable(self, tracked: Tracked) -> tuple[Problem, ...]:
-        """Patterns that mean what is not watched, because of a setting or a missing right."""
-        home = tracked.workload.key.namespace
-        problems = []
-        for pattern in tracked.policy.named:
-            if self._scope.is_out_of_reach(pattern):
-                problems.append(
-                    Problem(
-                        f"{pattern} is in a namespace that is not watched; add "
-                        f"{pattern.namespace} to --namespaces"
-                    )
-                )
-            elif pattern.is_glob and self.sources.is_refused(
-                pattern.kind, pattern.namespace or home
-            ):
-                problems.append(_forbidden(pattern, pattern.kind))
-        return tuple(problems)
 
     def waits(self, key: Key) -> None:
         """A change was noticed that nobody watched: its quiet time begins now."""
@@ -422,18 +337,3 @@ class World:
 def _is_left(found: Policy) -> bool:
     """Whether there is something to tell, or to bring to its end, of one that is not in."""
     return bool(found.problems or found.repair or (found.pause and found.pause.since))
-
-
-def _allows(source: Content | Absence, namespace: str) -> bool:
-    return isinstance(source, Content) and any(
-        fnmatchcase(namespace, glob) for glob in source.allow_from
-    )
-
-
-def _forbidden(what: object, kind: str) -> Problem:
-    reason = Reason.SOURCE_FORBIDDEN
-    return Problem(
-        f"{what} may not be read, so its changes roll nothing; grant `get`, `list` and `watch` on "
-        f"{_PLURALS[kind]}",
-        reason,
-    )
