@@ -127,6 +127,16 @@ def test_the_guard_comes_before_anything_is_written_to_an_object_with_annotation
     assert second == {"op": "test", "path": "/metadata/uid", "value": "uid-1"}
 
 
+def test_a_variable_is_never_put_into_a_container_that_is_not_known() -> None:
+    kind = KIND["Deployment"]
+    unread = document(kind, {"spec": {"containers": "odd"}})
+
+    operations = patch(workload(kind, unread), kind, roll(Strategy.ENV))
+
+    with pytest.raises(PatchError):
+        patched(document(kind), operations)
+
+
 def test_the_guard_of_an_object_without_annotations_is_that_it_has_none() -> None:
     """A test with `null` below a parent that does not exist fails: tried on 1.36."""
     before = document(KIND["StatefulSet"])

@@ -165,6 +165,13 @@ def test_an_annotation_tells_of_the_last_source_as_json() -> None:
     )
 
 
+def test_a_template_without_containers_gets_an_annotation() -> None:
+    (mark,) = plan(look({APP: held()}, changes={"containers": ()}), NOW).marks
+
+    assert (mark.name, mark.container) == (LAST_RELOADED, None)
+    assert json.loads(mark.value or "")["containerRefs"] == []
+
+
 def test_a_value_that_is_there_already_is_made_another() -> None:
     seen = look({APP: held()}, changes={"marks": {"STAKATER_APP_CONFIGMAP": HASH}})
 

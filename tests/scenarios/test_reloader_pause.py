@@ -66,18 +66,19 @@ def test_a_pause_that_another_controller_left_behind_is_ended(
     left = pausing("left", **{MARK: "2026-01-01T00:00:00Z"})
     out = build.deployment("out", annotations={MARK: "2026-01-01T00:00:00Z"})
     odd = pausing("odd", **{MARK: "yesterday"})
-    for one in (left, out, odd):
+    no = pausing("no", "1h", **{MARK: "2126-01-01T00:00:00Z", "reroll.dev/enabled": "false"})
+    for one in (left, out, odd, no):
         name = one["metadata"]["name"]
         stage.make(build.configmap(name), {**one, "spec": {**one["spec"], "paused": True}})
     controller()
 
-    for one in (left, out):
+    for one in (left, out, no):
         eventually(lambda o=one: not is_paused(stage, o), "the pause ends")
         assert mark(stage, one) is None
     eventually(lambda: stage.events(odd, "InvalidAnnotation"), "the other one is told of")
     assert is_paused(stage, odd)
     assert stage.adopted(left)
-    assert stage.record(out) == {}
+    assert (stage.record(out), stage.record(no)) == ({}, {})
 
 
 def test_what_cannot_be_paused_rolls_at_once_and_then_holds_the_next_roll(

@@ -91,7 +91,9 @@ def _marks(workload: Workload, kind: Kind, marks: tuple[Mark, ...]) -> list[Oper
     operations = _annotated(workload, kind, notes)
     for place in sorted({mark.container for mark in marks if mark.container is not None}):
         variables = [mark for mark in marks if mark.container == place]
-        operations += _environment(workload.containers[place], kind, place, variables)
+        # A template that cannot be read has none: then the test of its name fails.
+        known = workload.containers[place : place + 1] or (Carrier("", None),)
+        operations += _environment(known[0], kind, place, variables)
     return operations
 
 

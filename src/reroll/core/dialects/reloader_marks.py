@@ -74,7 +74,7 @@ def carrier(workload: Workload, source: Key) -> int:
 def marks(roll: Roll, options: Options) -> tuple[Mark, ...]:
     if roll.strategy not in _WRITTEN_WITH or not roll.changes:
         return ()
-    if options.annotate:
+    if options.annotate or not roll.seen.workload.containers:
         return (_annotation(roll, roll.changes[-1], options),)
     # Two names may come to one variable: then it tells of the last.
     found = {mark.name: mark for mark in (_variable(roll, c, options) for c in roll.changes)}
