@@ -168,6 +168,7 @@ def _tool(name: str) -> Callable[..., Tool]:
 
 
 helm = _tool("helm")
+helm4 = _tool("helm4")
 kustomize = _tool("kustomize")
 
 

@@ -1,6 +1,5 @@
 """`reroll render` in the tools that people have, each of them the real one."""
 
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,9 +15,10 @@ from reroll import __version__
 from reroll.core.names import claimed, proved
 from reroll.devcluster.api import Api
 from reroll.devcluster.cluster import DevCluster
+from reroll.features.render.checksums import NO_DATA
 
 CHART = Path(__file__).parent / "chart"
-PLUGIN = Path(__file__).parents[2] / "integrations" / "helm" / "plugin.yaml"
+PLUGIN = Path(__file__).parents[2] / "integrations" / "helm"
 WEB = build.deployment("shop")
 CHECKSUM = "checksum/config"
 
@@ -116,32 +116,23 @@ def test_what_cannot_be_rendered_stops_helm(helm: Tool) -> None:
         helm("template", CHART, *post_renderer("--annotation=a b"), identity=None)
 
 
-def test_the_plugin_for_helm_4_says_what_helm_4_wants() -> None:
-    """Helm 4 itself is not among the programs here; this is its contract, done by hand.
+def test_helm_4_calls_it_as_a_plugin(stage: Stage, helm4: Tool) -> None:
+    if "reroll" not in helm4("plugin", "list", identity=None):
+        helm4("plugin", "install", PLUGIN, identity=None)
+    flags = ["--post-renderer", "reroll", "--namespace", stage.namespace]
 
-    A manifest with these fields, a command looked up on the PATH and called with its own and then
-    the user's arguments, manifests on stdin and stdout.
-    """
-    plugin = yaml.safe_load(PLUGIN.read_text())
-    assert {key: plugin[key] for key in ("apiVersion", "type", "runtime", "name")} == {
-        "apiVersion": "v1",
-        "type": "postrenderer/v1",
-        "runtime": "subprocess",
-        "name": "reroll",
-    }
-    assert plugin["version"] == __version__
-    (platform,) = plugin["runtimeConfig"]["platformCommand"]
+    rendered = helm4("template", CHART, *flags, identity=None)
+    assert checksum(rendered) != NO_DATA
+    helm4("install", "shop", CHART, *flags)
+    stage.settled(WEB)
+    for values, revisions in (({}, 1), ({"labels": "other"}, 1), ({"greeting": "good day"}, 2)):
+        helm4("upgrade", "shop", CHART, *sets(**values), *flags)
+        stage.settled(WEB)
+        assert len(stage.revisions(WEB)) == revisions
 
-    stream = yaml.safe_dump_all([build.configmap(), build.deployment(uses=["configmap/app"])])
-    done = subprocess.run(
-        [platform["command"], *platform["args"], "--strict"],
-        input=stream,
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=60,
-    )
-    assert checksum(done.stdout)
+
+def test_the_plugin_has_the_version_of_the_program() -> None:
+    assert yaml.safe_load((PLUGIN / "plugin.yaml").read_text())["version"] == __version__
 
 
 # kustomize and kpt

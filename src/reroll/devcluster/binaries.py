@@ -25,6 +25,7 @@ from reroll.devcluster.toolchain import toolchain
 _FOLDER = (Path(__file__).parent / "controlplane").resolve()
 _CORE = Module("core", _FOLDER)
 _ROLLOUTS = Module("rollouts", _FOLDER / "rollouts")
+_HELM_4 = Module("helm4", _FOLDER / "helm4")
 
 _KUBERNETES = "k8s.io/kubernetes"
 _ARGO = "github.com/argoproj/argo-rollouts"
@@ -106,6 +107,14 @@ BINARIES: tuple[Binary, ...] = (
         "sigs.k8s.io/kustomize/kustomize/v5",
         "sigs.k8s.io/kustomize/kustomize/v5",
         version_arguments=("version",),
+    ),
+    Binary(
+        "helm4",
+        _HELM_4,
+        "helm.sh/helm/v4/cmd/helm",
+        "helm.sh/helm/v4",
+        ("helm.sh/helm/v4/internal/version.version={own}",),
+        ("version",),
     ),
     Binary(
         "rollouts-controller",
