@@ -102,5 +102,5 @@ def _tool_lines(go_mod):
         inside = inside or line == "tool ("
         if line == ")":
             inside = False
-        if (inside and line != "tool (") or line.startswith("tool g"):
+        if line != "tool (" and (inside or line.startswith("tool ")):
             yield line
