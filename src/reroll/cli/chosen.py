@@ -79,7 +79,8 @@ class Choice(NamedTuple):
         missing = [(kind.name, name) for kind, name in self.named if (kind.name, name) not in there]
         if missing:
             known = (*look.workloads, *look.others)
-            raise CommandError("; ".join(_missing(kind, name, known) for kind, name in missing))
+            sentences = [missing_sentence(kind, name, known) for kind, name in missing]
+            raise CommandError("; ".join(sentences))
 
 
 def choice(args: argparse.Namespace) -> Choice:
@@ -116,7 +117,7 @@ async def looked(
     return look
 
 
-def _missing(kind: str, name: str, known: Iterable[Key]) -> str:
+def missing_sentence(kind: str, name: str, known: Iterable[Key]) -> str:
     """A sentence with names that may be meant: of the same kind first, then the same elsewhere."""
     alike = get_close_matches(name, [key.name for key in known if key.kind == kind], 3)
     near = [f"{kind.lower()}/{one}" for one in dict.fromkeys(alike)]

@@ -1,0 +1,164 @@
+"""`reroll graph`: sources and the workloads that use them, as a tree, a text or a picture."""
+
+import argparse
+import asyncio
+from typing import Any, NamedTuple
+
+import msgspec
+
+from reroll.cli import cluster
+from reroll.cli.chosen import add_controller_flags, missing_sentence, settings_of
+from reroll.cli.cluster import View
+from reroll.cli.errors import CommandError, Exit
+from reroll.cli.output import print_json, print_lines, warn
+from reroll.cli.targets import CONFIGS, config_target, workload_target
+from reroll.clock import SystemClock
+from reroll.core.kinds import source_kind
+from reroll.core.objects import Key
+from reroll.core.workloads import Metadata, belongs_to_workload
+from reroll.features.graph import drawings
+from reroll.features.graph.graph import Graph, Member, graph, named, orphans
+from reroll.features.graph.svg import svg
+from reroll.features.names.usage import USERS, Document
+from reroll.features.rollout.feature import NAMESPACES, scope
+from reroll.features.rollout.world import World
+
+DESCRIPTION = """\
+Draw which ConfigMaps and Secrets are used by which workloads: of a namespace, of the cluster, of
+one source or of one workload. Sources that do not exist are marked. It reads names only: of
+ConfigMaps and Secrets the metadata.
+
+  reroll graph -n shop
+  reroll graph secret/db -n shop               what a change of it concerns
+  reroll graph deployment/web -n shop          what it uses
+  reroll graph -A --orphans                    also what nobody uses
+  reroll graph -n shop -o svg > shop.svg       also dot (Graphviz), mermaid, json"""
+FORMS = ("tree", "dot", "mermaid", "svg", "json")
+
+
+class _Stub(msgspec.Struct, gc=False):
+    metadata: Metadata
+
+
+class _Sources(NamedTuple):
+    there: dict[Key, Metadata]
+    blind: frozenset[str]
+    """Kinds that may not be listed."""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.description = DESCRIPTION
+    parser.add_argument(
+        "target", nargs="?", metavar="KIND/NAME", help="one source or one workload (default: all)"
+    )
+    parser.add_argument("--orphans", action="store_true", help="also sources that nothing names")
+    parser.add_argument("-o", "--output", choices=FORMS, default="tree", help="(default: tree)")
+    cluster.add_flags(parser)
+    add_controller_flags(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    target = _target(args.target) if args.target else None
+    if target and args.all_namespaces:
+        raise CommandError("name one object, or take all namespaces with -A; not both", Exit.USAGE)
+
+    async def action(view: View) -> int:
+        found = await _graph(view, args)
+        root = None
+        if target:
+            root = Key(target[0], view.namespace or view.home, target[1])
+            if root not in found.workloads and root not in found.sources:
+                raise CommandError(missing_sentence(*target, (*found.workloads, *found.sources)))
+            found = found.around(root)
+        _show(args, found, root, view.gaps)
+        return Exit.OK
+
+    return cluster.look(args, action)
+
+
+def _target(text: str) -> tuple[str, str]:
+    """Kind and name of a source or a workload."""
+    read = config_target if source_kind(text.partition("/")[0]) else workload_target
+    row, name = read(text)
+    return row.name, name
+
+
+async def _graph(view: View, args: argparse.Namespace) -> Graph:
+    members, sources = await asyncio.gather(_members(view, args), _sources(view))
+    found = graph(members, frozenset(sources.there), sources.blind)
+    if args.orphans:
+        found = found._replace(orphans=await _orphans(view, found, sources))
+    elif args.target:
+        # One that nobody uses can be asked for too.
+        unused = sources.there.keys() - {edge.source for edge in found.edges}
+        found = found._replace(orphans=tuple(sorted(unused)))
+    return found
+
+
+async def _members(view: View, args: argparse.Namespace) -> list[Member]:
+    """Every workload, with what annotations and settings say of it."""
+    world = World(
+        SystemClock(), scope(settings_of(args)), wake=lambda *_: None, read=lambda _: None
+    )
+    if view.namespace is None:
+        spaces = await view.every(NAMESPACES, _Stub, metadata_only=True)
+    else:
+        one = await view.get(NAMESPACES, None, view.namespace, _Stub, metadata_only=True)
+        spaces = [one] if one else []
+    for space in spaces:
+        world.namespaces.seen(space.metadata)
+    listed = await view.workloads()
+    return [
+        Member(found.workload.key, found.workload.uses, world.policy_of(found.kind, found.manifest))
+        for found in listed
+        if not belongs_to_workload(found.manifest.metadata) and not found.workload.borrows
+    ]
+
+
+async def _sources(view: View) -> _Sources:
+    there: dict[Key, Metadata] = {}
+    blind = set()
+    for row in CONFIGS:
+        gaps = len(view.gaps)
+        for one in await view.every(cluster.resource(row), _Stub, metadata_only=True):
+            there[Key(row.name, one.metadata.namespace, one.metadata.name)] = one.metadata
+        if len(view.gaps) > gaps:
+            blind.add(row.name)
+    return _Sources(there, frozenset(blind))
+
+
+async def _orphans(view: View, found: Graph, sources: _Sources) -> tuple[Key, ...]:
+    """What nothing names, of all that each cluster has; none if something may not be looked at."""
+    used = {(edge.source.namespace, edge.source.name) for edge in found.edges}
+    gaps = len(view.gaps)
+    for resource in USERS:
+        async for page in view.pages(resource, Document):
+            for one in page:
+                names = named(_document(one))
+                used |= {(one.metadata.namespace, name) for name in names}
+    if len(view.gaps) > gaps:
+        view.gaps.append("what nobody uses cannot be told, because of what may not be listed")
+        return ()
+    return orphans(sources.there, frozenset(used))
+
+
+def _document(one: Document) -> dict[str, Any]:
+    """An object, with its annotations as fields."""
+    fields = {"secrets": one.secrets, "imagePullSecrets": one.image_pull_secrets}
+    parts = {"spec": one.spec, "data": one.data, **fields}
+    decoded = {name: msgspec.json.decode(part) for name, part in parts.items() if part}
+    return {**(one.metadata.annotations or {}), **decoded}
+
+
+def _show(args: argparse.Namespace, found: Graph, root: Key | None, gaps: list[str]) -> None:
+    match args.output:
+        case "json":
+            print_json({**drawings.facts(found), "problems": gaps})
+        case "tree":
+            print_lines(drawings.tree(found, root))
+            if not found.sources and root is None:
+                print("No workload here uses a ConfigMap or Secret.")
+        case form:
+            draw = {"dot": drawings.dot, "mermaid": drawings.mermaid, "svg": svg}[form]
+            print("\n".join(draw(found)))
+    warn(gaps)

@@ -1,0 +1,1 @@
+"""Sources and the workloads that use them, as a graph."""
