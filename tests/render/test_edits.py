@@ -122,6 +122,14 @@ CASES = {
         "\"spec\":\n  'template':\n    \"metadata\":\n      'annotations':\n        a: b\n",
         "\"spec\":\n  'template':\n    \"metadata\":\n      'annotations':\n        checksum/config: \"abc\"\n        a: b\n",
     ),
+    "line breaks that only YAML knows": (
+        "# a\u2028spec:\u2028  template:\x85    metadata: # b\u2029      labels: {}\n",
+        '# a\u2028spec:\u2028  template:\x85    metadata: # b\n      annotations:\n        checksum/config: "abc"\u2029      labels: {}\n',
+    ),
+    "line breaks of old Macs": (
+        "spec:\r  template:\r    metadata:\r      labels: {}\r",
+        'spec:\r  template:\r    metadata:\n      annotations:\n        checksum/config: "abc"\r      labels: {}\r',
+    ),
     "text that is not ASCII, before the place": (
         "x: 'Ærø 🚢'\nspec:\n  template:\n    metadata:\n      annotations:\n        a: b\n",
         "x: 'Ærø 🚢'\nspec:\n  template:\n    metadata:\n      annotations:\n        checksum/config: \"abc\"\n        a: b\n",
@@ -212,3 +220,8 @@ def test_several_entries_stand_in_the_order_in_which_they_were_given() -> None:
 def test_what_cannot_be_edited_is_told(text: str, line: str) -> None:
     with pytest.raises(TextError, match=line):
         edited(text)
+
+
+def test_an_empty_key_with_a_question_mark_is_told_too() -> None:
+    with pytest.raises(TextError, match="question mark"):
+        edited("? # why\nspec: a\nmetadata: b\n", (), {"immutable": True})

@@ -10,11 +10,12 @@ from typing import Any
 import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.render.golden import cases
 from tests.render.manifests import KEY, configmap, deployment, env_from, secret
 
 from reroll.features.render.compose import compose
 from reroll.features.render.edits import apply, put
-from reroll.features.render.manifests import Input, Reading, read
+from reroll.features.render.manifests import BadInputError, Input, Reading, read
 from reroll.features.render.names import Naming
 from reroll.features.render.render import Options, changes, render
 from reroll.features.render.scalars import value_of
@@ -172,3 +173,44 @@ def test_what_is_written_is_read_the_same(tree: dict[str, Any], flow: bool | Non
     assert value_of(document.root) == yaml.load(text, yaml.CSafeLoader)
     (document,) = compose(json.dumps(tree))
     assert value_of(document.root) == tree
+
+
+GOLDEN = [path.read_bytes().decode() for path in sorted({path for path, _ in cases()})]
+SCRAPS = [
+    *("&a ", "*a", "<<: *a", "{", "}", "[", "]", ": ", "- ", "\n", "  ", '"', "'", "|", ">", "#"),
+    *("!!str ", "? ", "---\n", "...\n", "null", "~", "\t", "\r\n", "\u2028", "🚀", ", ", "{}"),
+]
+
+
+@st.composite
+def damaged(draw: Any) -> str:
+    """A manifest in which somebody typed, or of which they cut something out."""
+    text = draw(st.sampled_from(GOLDEN))
+    for _ in range(draw(st.integers(1, 4))):
+        place = draw(st.integers(0, len(text)))
+        if draw(st.booleans()):
+            text = text[:place] + draw(st.sampled_from(SCRAPS)) + text[place:]
+        else:
+            text = text[:place] + text[place + draw(st.integers(1, 12)) :]
+    return text
+
+
+@FEW
+@given(damaged(), st.booleans())
+def test_a_damaged_manifest_is_refused_or_rendered_well(text: str, names: bool) -> None:
+    try:
+        once = run(text, names=names)
+    except BadInputError:
+        return
+    assert run(once, names=names) == once
+    if not names:
+        before, after = (repr(list(map(_bare, _meant(each)))) for each in (text, once))
+        assert before == after
+
+
+def _bare(value: Any) -> Any:
+    """Without checksums, and without what is empty: they may have been put there."""
+    if isinstance(value, dict):
+        below = {k: _bare(each) for k, each in value.items() if k != "checksum/config"}
+        return {k: each for k, each in below.items() if each not in ({}, None)}
+    return [_bare(each) for each in value] if isinstance(value, list) else value

@@ -33,6 +33,9 @@ Entries: TypeAlias = "dict[str, Value | Entries]"
 _PLAIN = re.compile(r"[A-Za-z0-9][-A-Za-z0-9_./]*")
 _PROPERTIES = re.compile(r"(?:[&!]\S*\s+)*")
 _NOTHING = re.compile(r"(?:\s|(?<=\s)#[^\n]*)*")
+_ODD_BREAK = re.compile("[\r\x85\u2028\u2029]")
+"""What YAML takes for the end of a line besides a line feed."""
+_QUESTION = re.compile(r"\?[ \t]*\Z")
 _COLON = re.compile(r"[ \t]*:")
 INDENT = 2
 
@@ -153,6 +156,9 @@ class _Editor:
         if here.flow:
             return self._add_in_braces(here, first, entries)
         assert first is not None  # noqa: S101  without braces there is no empty mapping
+        if _QUESTION.search(self._text, self._line_start(first.start), first.start):
+            sentence = "a key with a question mark cannot be edited; write `name: value`"
+            raise TextError(first.start, sentence)
         column = self._column(first.start)
         step = column - self._column(key.start) if key else INDENT
         if key is not None and key.end < first.start:
@@ -161,10 +167,6 @@ class _Editor:
                 return self._below(key, column, entries, max(step, 1))
         before = here.pair("metadata") if key is None else None
         place = before[0].start if before else first.start
-        if self._text[place - 2 : place] == "? ":
-            raise TextError(
-                place, "a key with a question mark cannot be edited; write `name: value`"
-            )
         lines = _lines(entries, column, INDENT)
         break_ = self._break(place)
         return Edit(place, place, break_.join(lines).lstrip(" ") + break_ + " " * column)
@@ -185,9 +187,9 @@ class _Editor:
 
     def _line_end(self, position: int) -> int:
         end = self._text.find("\n", position)
-        if end < 0:
-            return len(self._text)
-        return end - 1 if self._text[end - 1 : end] == "\r" else end
+        end = end if end >= 0 else len(self._text)
+        odd = _ODD_BREAK.search(self._text, position, end)
+        return odd.start() if odd else end
 
     def _break(self, position: int) -> str:
         """The line break that is used around there."""
@@ -197,7 +199,13 @@ class _Editor:
         return "\r\n" if end > 0 and self._text[end - 1] == "\r" else "\n"
 
     def _column(self, position: int) -> int:
-        return position - self._text.rfind("\n", 0, position) - 1
+        return position - self._line_start(position)
+
+    def _line_start(self, position: int) -> int:
+        start = self._text.rfind("\n", 0, position) + 1
+        for odd in _ODD_BREAK.finditer(self._text, start, position):
+            start = odd.end()
+        return start
 
 
 def _step(here: Node, step: Step) -> tuple[Scalar | Alias | None, Node] | None:
