@@ -144,9 +144,13 @@ def naming_changes(manifests: Manifests, given: Names, naming: Naming) -> Iterat
     for key in given.new:
         made = manifests.sources[key].object
         yield from _renamed(made, given.new[key])
+    known: dict[tuple[str, str], tuple[Field, ...]] = {}
     for made in manifests.objects if given.new else ():
+        kind = (made.group, made.key.kind)
+        if kind not in known:
+            known[kind] = (*fields(*kind, naming.kinds), *naming.more.get(kind, ()))
         try:
-            for path, name in _followed(made, given, naming):
+            for path, name in _followed(made, given, known[kind]):
                 yield Change(made.place, Put(path[:-1], {path[-1]: name}))
         except TextError as error:
             raise manifests.refused(made.place, error) from None
@@ -169,10 +173,9 @@ def _renamed(made: Object, new: str) -> Iterator[Change]:
             yield Change(made.place, Put((*root, *path), dict(entries.items())))
 
 
-def _followed(made: Object, given: Names, naming: Naming) -> Iterator[tuple[Path, str]]:
+def _followed(made: Object, given: Names, known: tuple[Field, ...]) -> Iterator[tuple[Path, str]]:
     """Where an object names a source that is renamed, and what stands there then."""
-    custom = naming.more.get((made.group, made.key.kind), ())
-    for field in (*fields(made.group, made.key.kind, naming.kinds), *custom):
+    for field in known:
         for path, node in _places(field, made.place.node, field.path, ()):
             text = text_of(node)
             if text and (new := _new_text(field, text, made, node, given)):
