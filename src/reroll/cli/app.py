@@ -28,6 +28,7 @@ COMMANDS: tuple[tuple[str, str, str], ...] = (
     ("diff", "reroll.cli.diff", "which workloads a render would roll, because of which keys"),
     ("explain", "reroll.cli.explain", "why a workload rolls or does not, in plain sentences"),
     ("graph", "reroll.cli.graph", "who uses which ConfigMaps and Secrets: a tree or a picture"),
+    ("history", "reroll.cli.history", "what rolled, when, why, and who had changed what"),
     ("audit", "reroll.cli.audit", "which running pods have stale configuration now"),
     ("demo", "reroll.cli.demo", "the main job, live, on a control plane of its own"),
     ("dev", "reroll.cli.dev", "a real control plane on this machine, to try and to test"),

@@ -31,6 +31,7 @@ class Which(TypedDict, total=False):
     """Which objects of a kind, and how much of them."""
 
     label_selector: str | None
+    field_selector: str | None
     metadata_only: bool
     everywhere: bool
     """In all namespaces, whichever was asked for."""
@@ -93,6 +94,7 @@ class View:
                 limit=PAGE,
                 continue_=token,
                 label_selector=which.get("label_selector"),
+                field_selector=which.get("field_selector"),
                 metadata_only=which.get("metadata_only", False),
             )
             try:

@@ -1,0 +1,1 @@
+"""What rolled, when and why, from what Reroll left on the objects."""
