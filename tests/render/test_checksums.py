@@ -199,6 +199,16 @@ def test_a_workload_can_opt_out_and_name_more_sources_and_ignore_some() -> None:
     assert len({usual, more, less}) == 3
 
 
+def test_what_a_namespace_in_the_stream_asks_for_counts() -> None:
+    room = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop"}}
+    room["metadata"]["annotations"] = {"reroll.dev/enabled": "false"}
+    parts = configmap(namespace="shop"), deployment("web", APP, namespace="shop"), room
+    assert rendered(stream(*parts)) == stream(*parts)
+    room["metadata"]["annotations"] = {"reroll.dev/enabled": "maybe"}
+    with pytest.raises(BadInputError, match="enabled on Namespace shop"):
+        rendered(stream(*parts))
+
+
 def test_a_source_can_ask_to_be_ignored() -> None:
     quiet = configmap(annotations={"reroll.dev/ignore": "true"})
     assert of(quiet, secret()) == of(secret())

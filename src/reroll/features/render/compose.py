@@ -1,8 +1,7 @@
-"""Text to trees: YAML by libyaml's events, JSON by a small scanner of our own.
+"""Text to trees: YAML by libyaml's events, JSON by a reader of its own.
 
 libyaml's events come with marks, cost a third of what loading costs, and are read one document at
-a time. JSON has a reader of its own because a stream of JSON needs no separators and its strings
-may hold surrogate pairs, neither of which YAML knows.
+a time.
 
 What cannot be read is a `TextError`: where, and a sentence. Depth and what aliases blow up are
 bounded, so that no input costs more than its size.
@@ -11,25 +10,20 @@ bounded, so that no input costs more than its size.
 import itertools
 import re
 from collections.abc import Iterator
-from typing import Any, NoReturn
+from typing import Any
 
 import msgspec
 
+from reroll.features.render.json_reader import SPACE, JsonReader, NotJsonError
 from reroll.features.render.nodes import Alias, Mapping, Node, Scalar, Sequence
+from reroll.features.render.texts import DEEPEST, look_at_keys
+from reroll.features.render.texts import TextError as TextError  # noqa: PLC0414  it is raised here
 
-DEEPEST = 200
 LARGEST = 1_000_000
 """How many parts a document may have once its aliases are written out."""
 
-
-class TextError(Exception):
-    """Text that is not what it should be."""
-
-    def __init__(self, position: int, sentence: str, *, is_broken: bool = False) -> None:
-        super().__init__(sentence)
-        self.position = position
-        self.is_broken = is_broken
-        """It is not even YAML as Kubernetes knows it."""
+_MARK = re.compile(r"^---(?=\s|$)", re.MULTILINE)
+_SURROGATE = re.compile(r"\\u[dD][89aAbB]")
 
 
 class Document(msgspec.Struct, gc=False):
@@ -61,15 +55,18 @@ def compose(text: str) -> Iterator[Document]:
 
 
 def _looks_like_json(text: str, start: int) -> bool:
-    found = _SPACE.match(text, start)
+    found = SPACE.match(text, start)
     return found is not None and text[found.end() : found.end() + 1] in {"{", "["}
 
 
 def _json(text: str, start: int, end: int) -> list[Document] | None:
     """The JSON documents there; `None` if that is no JSON."""
     try:
-        return list(_Json(text).documents(start, end))
-    except _NotJsonError:
+        return [
+            Document(root.start, root.end, root, is_json=True)
+            for root in JsonReader(text).roots(start, end)
+        ]
+    except NotJsonError:
         return None
 
 
@@ -165,7 +162,7 @@ class _Composer:
                 done = open_.pop()
                 done.end = end
                 if kind is MappingEndEvent:
-                    _look_at_keys(done.children[::2])
+                    look_at_keys(done.children[::2])
                 siblings = open_[-1].children if open_ else top
 
     def _alias(self, name: str, start: int, end: int, open_: list[Mapping | Sequence]) -> Alias:
@@ -178,21 +175,6 @@ class _Composer:
             raise TextError(start, f"alias *{name} stands inside what it stands for; write it out")
         self._aliases += 1
         return Alias(start, end, target, target.text)
-
-
-def _look_at_keys(keys: list[Node]) -> None:
-    names = {key.text for key in keys}
-    if len(names) == len(keys) and None not in names:
-        return
-    seen: set[str] = set()
-    for key in keys:
-        name = key.text
-        if name is None:
-            sentence = "a list or a mapping is used as a key; keys have to be text"
-            raise TextError(key.start, sentence, is_broken=True)
-        if name in seen:
-            raise TextError(key.start, f"the key {name[:80]!r} is there twice; take one away")
-        seen.add(name)
 
 
 def _bounded(root: Node) -> None:
@@ -212,107 +194,3 @@ def _bounded(root: Node) -> None:
         raise TextError(
             root.start, f"its aliases write out to more than {LARGEST} parts; use fewer"
         )
-
-
-_MARK = re.compile(r"^---(?=\s|$)", re.MULTILINE)
-_SURROGATE = re.compile(r"\\u[dD][89aAbB]")
-
-
-class _NotJsonError(Exception):
-    """It is not JSON; perhaps it is YAML."""
-
-
-_SPACE = re.compile(r"[ \t\r\n]*")
-_STRING = re.compile(r'"(?:[^"\\\x00-\x1f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*"')
-_OTHER = re.compile(r"true|false|null|-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?")
-
-
-class _Json:
-    """A stream of JSON documents, with nothing but white space between them."""
-
-    def __init__(self, text: str) -> None:
-        self._text = text
-
-    def documents(self, start: int, end: int) -> Iterator[Document]:
-        start = self._skip(start)
-        while start < end:
-            if self._text[start] not in "{[":
-                raise _NotJsonError
-            root = self._node(start, 1)
-            yield Document(start, root.end, root, is_json=True)
-            start = self._skip(root.end)
-
-    def _skip(self, position: int) -> int:
-        found = _SPACE.match(self._text, position)
-        return found.end() if found else position
-
-    def _node(self, position: int, depth: int) -> Node:
-        if depth > DEEPEST:
-            raise TextError(position, f"nested more than {DEEPEST} levels deep; make it flatter")
-        match self._text[position : position + 1]:
-            case "{":
-                return self._mapping(position, depth)
-            case "[":
-                return self._sequence(position, depth)
-            case '"':
-                return self._string(position)
-        found = _OTHER.match(self._text, position)
-        if found is None:
-            raise _NotJsonError
-        return Scalar(position, found.end(), found[0], "")
-
-    def _string(self, position: int) -> Scalar:
-        found = _STRING.match(self._text, position)
-        if found is None:
-            raise _NotJsonError
-        raw = found[0]
-        if "\\" in raw:
-            try:
-                value = msgspec.json.decode(raw.encode(), type=str)
-            except msgspec.DecodeError:
-                _lone_surrogate(position)
-        else:
-            value = raw[1:-1]
-        return Scalar(position, found.end(), value, '"')
-
-    def _mapping(self, start: int, depth: int) -> Mapping:
-        children: list[Node] = []
-        for position in self._members(start, "}"):
-            key = self._string(position)
-            colon = self._skip(key.end)
-            if self._text[colon : colon + 1] != ":":
-                raise _NotJsonError
-            children += (key, self._node(self._skip(colon + 1), depth + 1))
-            self._last = children[-1].end
-        _look_at_keys(children[::2])
-        return Mapping(start, self._last, start + 1, flow=True, children=children)
-
-    def _sequence(self, start: int, depth: int) -> Sequence:
-        children: list[Node] = []
-        for position in self._members(start, "]"):
-            children.append(self._node(position, depth + 1))
-            self._last = children[-1].end
-        return Sequence(start, self._last, flow=True, children=children)
-
-    def _members(self, start: int, closing: str) -> Iterator[int]:
-        """Where each member begins; whoever takes one says in `_last` where it ended."""
-        position = self._skip(start + 1)
-        if self._text[position : position + 1] == closing:
-            self._last = position + 1
-            return
-        while True:
-            yield position
-            position = self._skip(self._last)
-            mark = self._text[position : position + 1]
-            if mark == closing:
-                self._last = position + 1
-                return
-            if mark != ",":
-                raise _NotJsonError
-            position = self._skip(position + 1)
-
-
-def _lone_surrogate(position: int) -> NoReturn:
-    raise TextError(
-        position, "broken JSON: half of a surrogate pair in a string; write it in UTF-8"
-    )

@@ -73,7 +73,7 @@ class Workload(msgspec.Struct, frozen=True, gc=False):
     object: Object
     kind: Kind
     uses: tuple[Use, ...]
-    policy: Policy
+    policy: Policy = Policy()
 
     @property
     def key(self) -> Key:
@@ -111,6 +111,8 @@ class Manifests:
         self.objects: list[Object] = []
         self.sources: dict[Key, Source] = {}
         self.workloads: list[Workload] = []
+        self.namespaces: dict[str, dict[str, str]] = {}
+        """The annotations of the Namespaces."""
         self._breaks: dict[int, list[int]] = {}
 
     def where(self, input_: int, position: int) -> str:
@@ -142,9 +144,20 @@ def read(inputs: Several[Input], reading: Reading) -> Manifests:
             problems.append(_sentence(found, number, error))
         except UndecodableError as error:
             problems.append(str(error))
+    found.workloads = [_treated(found, each, problems) for each in found.workloads]
     if problems:
         raise BadInputError(problems)
     return found
+
+
+def _treated(found: Manifests, workload: Workload, problems: list[str]) -> Workload:
+    """A workload with what it and its Namespace ask for, if that is in the stream too."""
+    made, home = workload.object, workload.key.namespace
+    namespace = found.namespaces.get(home, {})
+    asked = wishes(made.annotations, namespace, workload.key)
+    where = found.where(made.place.input, made.place.node.start) if asked.problems else ""
+    problems += (f"{where}: {problem.sentence}" for problem in asked.problems)
+    return msgspec.structs.replace(workload, policy=asked)
 
 
 class UndecodableError(Exception):
@@ -219,6 +232,8 @@ def _add_object(found: Manifests, place: Place, reading: Reading) -> None:
     if made is None:
         return
     found.objects.append(made)
+    if (made.group, made.key.kind) == ("", "Namespace"):
+        found.namespaces[made.key.name] = made.annotations
     if (source := DATA_KINDS.get((made.group, made.key.kind))) and made.key.name:
         _add_source(found, made, source, reading)
     kind = next(
@@ -288,8 +303,5 @@ def _add_workload(found: Manifests, made: Object, kind: Kind) -> None:
         raise TextError(
             node.start, f"`{path}` of {shown(made.key)} is not a pod template: {error}"
         ) from None
-    treated = wishes(made.annotations, made.key)
-    for problem in treated.problems:
-        raise TextError(made.place.node.start, problem.sentence)
     used = tuple(uses(template.spec)) if template.spec else ()
-    found.workloads.append(Workload(made, kind, used, treated))
+    found.workloads.append(Workload(made, kind, used))

@@ -21,9 +21,9 @@ __all__ = ["allowed_namespaces", "ignores", "references_of", "wishes"]
 _KINDS = frozenset(row.name for row in SOURCE_KINDS if row.watched is not Watched.STATUSES)
 
 
-def wishes(annotations: Mapping[str, str], key: Key) -> Policy:
-    """What the annotations of a workload ask for; those of its Namespace are not known here."""
-    return policy(annotations, {}, Policy(), key)
+def wishes(annotations: Mapping[str, str], namespace: Mapping[str, str], key: Key) -> Policy:
+    """What the annotations of a workload ask for, and those of its Namespace."""
+    return policy(annotations, namespace, Policy(), key)
 
 
 def references_of(
