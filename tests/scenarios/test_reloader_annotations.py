@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import pytest
 from tests.core.test_reloader import PRECEDENCE, Case, policy
+from tests.scenarios.reloads import AUTO
 from tests.scenarios.stage import Controller, Stage, eventually
 from tests.support import build
 
@@ -14,7 +15,6 @@ from reroll.core.dialects.reloader_marks import variable
 from reroll.core.objects import Key
 
 Start = Callable[..., Controller]
-AUTO = {"reloader.stakater.com/auto": "true"}
 WEB = build.deployment("web")
 SOURCES = {"ConfigMap": build.configmap, "Secret": build.secret}
 

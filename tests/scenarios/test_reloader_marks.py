@@ -1,15 +1,12 @@
-"""What a roll for Reloader's annotations leaves behind: for each kind, reference and strategy."""
-
-# ruff: noqa: E501  the tables read best one row a line
+"""What a roll for Reloader's annotations leaves behind: for each kind and strategy."""
 
 import hashlib
 import json
-import uuid
 from collections.abc import Callable
 from typing import Any
 
 import pytest
-from tests.scenarios.csi import Driver, volume
+from tests.scenarios.reloads import AUTO, NEW, variables
 from tests.scenarios.stage import Controller, Stage, a, eventually
 from tests.support import build
 from tests.support.settled import is_complete
@@ -18,10 +15,8 @@ from reroll.core.kinds import KINDS, Strategy
 from reroll.devcluster.api import path_to
 
 Start = Callable[..., Controller]
-AUTO = {"reloader.stakater.com/auto": "true"}
 LAST = "reloader.stakater.com/last-reloaded-from"
 LONG = {"dev.reroll.dev/complete-after": "1h"}
-NEW = hashlib.sha1(b"key=new").hexdigest()
 TWO = {
     "containers": [
         {"name": "first", "image": "example.invalid/app:1"},
@@ -32,12 +27,6 @@ TWO = {
         },
     ]
 }
-
-
-def environment(template: build.Object) -> list[dict[str, str]]:
-    """The variables of each container, by name."""
-    containers = template["spec"]["containers"]
-    return [{v["name"]: v.get("value", "") for v in c.get("env", ())} for c in containers]
 
 
 def told(template: build.Object) -> dict[str, Any]:
@@ -74,7 +63,7 @@ def test_a_variable_is_added_where_the_source_is_used_and_then_replaced_in_place
         digest = hashlib.sha1(f"key={value}".encode()).hexdigest()
         for one in made:
             expected = [{}, {"STAKATER_APP_CONFIGMAP": digest}]
-            assert environment(stage.template(one)) == expected, one["kind"]
+            assert variables(stage.template(one)) == expected, one["kind"]
             assert stage.stamp(one) is None
 
 
@@ -100,7 +89,7 @@ def test_an_annotation_tells_of_the_source_that_changed_last(
             "hash": NEW,
             "containerRefs": ["second"],
         }
-        assert environment(template) == [{}, {}]
+        assert variables(template) == [{}, {}]
 
 
 def test_a_cronjob_starts_a_job_that_carries_the_mark_unless_it_is_suspended(
@@ -124,7 +113,7 @@ def test_a_cronjob_starts_a_job_that_carries_the_mark_unless_it_is_suspended(
     assert metadata["annotations"]["cronjob.kubernetes.io/instantiate"] == "manual"
     (owner,) = metadata["ownerReferences"]
     assert (owner["kind"], owner["name"], owner["controller"]) == ("CronJob", "runs", True)
-    assert environment(job["spec"]["template"]) == [{"STAKATER_APP_CONFIGMAP": NEW}]
+    assert variables(job["spec"]["template"]) == [{"STAKATER_APP_CONFIGMAP": NEW}]
     assert stage.get(runs)["spec"] == before
 
 
@@ -151,7 +140,7 @@ def test_a_job_is_made_anew_with_the_mark_unless_it_has_finished_or_belongs_to_a
         return [job for job in there if job["metadata"]["uid"] != old]
 
     (anew,) = eventually(fresh, "it is made anew")
-    assert environment(anew["spec"]["template"]) == [{"STAKATER_APP_CONFIGMAP": NEW}]
+    assert variables(anew["spec"]["template"]) == [{"STAKATER_APP_CONFIGMAP": NEW}]
     stage.quiet(task)
     assert others < {job["metadata"]["uid"] for job in jobs(stage)}
 
@@ -174,100 +163,6 @@ def test_a_rollout_that_asks_for_a_restart_keeps_its_template(
     assert stage.template(web) == before
 
 
-# Where a source is used, and so who gets the mark
-
-
-def container(name: str, **more: Any) -> build.Object:
-    return {"name": name, "image": "example.invalid/app:1", **more}
-
-
-CONFIGMAP, SECRET = {"name": "app"}, {"name": "app"}
-MOUNT = {"volumeMounts": [{"name": "v", "mountPath": "/v"}]}
-FROM = {"envFrom": [{"configMapRef": CONFIGMAP}]}
-REFERENCES: dict[str, tuple[str, build.Object, int]] = {
-    "env of a key": ("ConfigMap", {"containers": [container("a"), container("b", env=[{"name": "K", "valueFrom": {"configMapKeyRef": {**CONFIGMAP, "key": "key"}}}])]}, 1),
-    "env of a key of a Secret": ("Secret", {"containers": [container("a"), container("b", env=[{"name": "K", "valueFrom": {"secretKeyRef": {**SECRET, "key": "key"}}}])]}, 1),
-    "envFrom": ("ConfigMap", {"containers": [container("a"), container("b", **FROM)]}, 1),
-    "envFrom of a Secret": ("Secret", {"containers": [container("a"), container("b", envFrom=[{"secretRef": SECRET}])]}, 1),
-    "a volume": ("ConfigMap", {"containers": [container("a"), container("b", **MOUNT)], "volumes": [{"name": "v", "configMap": CONFIGMAP}]}, 1),
-    "a volume of a Secret": ("Secret", {"containers": [container("a"), container("b", **MOUNT)], "volumes": [{"name": "v", "secret": {"secretName": "app"}}]}, 1),
-    "a volume before envFrom": ("ConfigMap", {"containers": [container("a", **FROM), container("b", **MOUNT)], "volumes": [{"name": "v", "configMap": CONFIGMAP}]}, 1),
-    "a projected volume": ("ConfigMap", {"containers": [container("a"), container("b", **MOUNT)], "volumes": [{"name": "v", "projected": {"sources": [{"configMap": CONFIGMAP}]}}]}, 1),
-    "a projected volume of a Secret": ("Secret", {"containers": [container("a"), container("b", **MOUNT)], "volumes": [{"name": "v", "projected": {"sources": [{"secret": SECRET}]}}]}, 1),
-    "an init container": ("ConfigMap", {"containers": [container("a"), container("b")], "initContainers": [container("i", **FROM)]}, 0),
-    "a volume of an init container": ("ConfigMap", {"containers": [container("a"), container("b")], "initContainers": [container("i", **MOUNT)], "volumes": [{"name": "v", "configMap": CONFIGMAP}]}, 0),
-    "the second of two volumes": ("ConfigMap", {"containers": [container("a"), container("b", volumeMounts=[{"name": "w", "mountPath": "/w"}])], "volumes": [{"name": "v", "configMap": CONFIGMAP}, {"name": "w", "configMap": CONFIGMAP}]}, 1),
-}  # fmt: skip
-
-
-def test_every_reference_is_found_and_its_container_is_marked(
-    another: Callable[..., Stage], controller: Start
-) -> None:
-    label = uuid.uuid4().hex[:8]
-    stages = {name: another(labels={"run": label}) for name in REFERENCES}
-    web = build.deployment("web")
-    for name, stage in stages.items():
-        workload = build.deployment("web", replicas=0, annotations=AUTO, pod=REFERENCES[name][1])
-        stage.make(
-            build.configmap("app", {"key": "old"}), build.secret("app", {"key": "old"}), workload
-        )
-    controller("--namespace-selector", f"run={label}")
-    for stage in stages.values():
-        stage.adopted(web)
-
-    for name, stage in stages.items():
-        stage.change(REFERENCES[name][0], "app", key="new")
-
-    found, expected = {}, {}
-    for name, (kind, _, place) in REFERENCES.items():
-        stages[name].rolled(web, since=1)
-        variables = environment(stages[name].template(web))
-        found[name] = [{k: v for k, v in each.items() if k != "K"} for each in variables]
-        expected[name] = [{}, {}]
-        expected[name][place] = {f"STAKATER_APP_{kind.upper()}": NEW}
-    assert found == expected
-
-
-def test_what_pods_mounted_of_a_class_counts_unless_the_class_says_no(
-    stage: Stage, controller: Start, driver: Driver
-) -> None:
-    driver.install()
-    names = ("vault", "left", "found", "other")
-    driver.has(stage, "vault")
-    driver.has(stage, "left", **{"reloader.stakater.com/ignore": "true"})
-    driver.has(stage, "found", **{"reloader.stakater.com/match": "true"})
-    driver.has(stage, "other")
-    for name in names:
-        key = "search" if name in {"found", "other"} else "auto"
-        driver.mounts(stage, name, of=name, password="1")
-        stage.make(
-            build.deployment(
-                name,
-                replicas=0,
-                annotations={f"reloader.stakater.com/{key}": "true"},
-                volumes=[volume(name)],
-                volume_mounts=[{"name": "v", "mountPath": "/v"}],
-            )
-        )
-    controller()
-    for name in names:
-        stage.adopted(build.deployment(name))
-
-    for name in names:
-        driver.mounts(stage, name, of=name, password="2")
-
-    for name in ("vault", "found"):
-        text = f"SecretProviderClassName={name};password=2".encode()
-        web = build.deployment(name)
-        stage.rolled(web, since=1)
-        assert environment(stage.template(web)) == [
-            {f"STAKATER_{name.upper()}_SECRETPROVIDERCLASS": hashlib.sha1(text).hexdigest()}
-        ]
-    stage.quiet(build.deployment("left"))
-    for name in ("left", "other"):
-        assert environment(stage.template(build.deployment(name))) == [{}]
-
-
 # Sources that appear and go away
 
 
@@ -283,11 +178,11 @@ def test_sources_that_appear_and_go_away_roll_where_that_is_asked_for(
     stage.make(build.configmap("extra", {"key": "new"}))
     record = stage.rolled(web, since=number)
     assert record["by"] == ["configmap/extra"]
-    assert environment(stage.template(web)) == [{"STAKATER_EXTRA_CONFIGMAP": NEW}]
+    assert variables(stage.template(web)) == [{"STAKATER_EXTRA_CONFIGMAP": NEW}]
 
     stage.api.delete(path_to("ConfigMap", "extra", stage.namespace))
     number = stage.rolled(web, since=record["n"])["n"]
-    assert environment(stage.template(web)) == [{}]
+    assert variables(stage.template(web)) == [{}]
 
     # New pods could not start without this one, so nothing rolls until it is back.
     stage.api.delete(path_to("ConfigMap", "app", stage.namespace))
@@ -320,7 +215,7 @@ def test_hashes_can_be_keyed_so_that_they_give_no_password_away(
     stage.change("Secret", "db", password="new")
 
     record = stage.rolled(web, since=number)
-    assert environment(stage.template(web)) == [{"STAKATER_DB_SECRET": record["s"]["secret/db"]}]
+    assert variables(stage.template(web)) == [{"STAKATER_DB_SECRET": record["s"]["secret/db"]}]
 
 
 def test_a_mark_that_somebody_removes_causes_no_second_roll(

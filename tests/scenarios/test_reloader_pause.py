@@ -3,11 +3,11 @@
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
+from tests.scenarios.reloads import AUTO
 from tests.scenarios.stage import Controller, Stage, again, alone, eventually
 from tests.support import build
 
 Start = Callable[..., Controller]
-AUTO = {"reloader.stakater.com/auto": "true"}
 PERIOD = "deployment.reloader.stakater.com/pause-period"
 MARK = "deployment.reloader.stakater.com/paused-at"
 

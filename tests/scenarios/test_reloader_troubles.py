@@ -3,13 +3,13 @@
 import hashlib
 from collections.abc import Callable
 
+from tests.scenarios.reloads import AUTO
 from tests.scenarios.stage import Controller, Stage, Web, eventually
 from tests.support import build
 
 from reroll.devcluster.api import path_to
 
 Start = Callable[..., Controller]
-AUTO = {"reloader.stakater.com/auto": "true"}
 RELOAD = "configmap.reloader.stakater.com/reload"
 PERIOD = "deployment.reloader.stakater.com/pause-period"
 SLOW = "(a*)*" * 20 + "b"
