@@ -87,11 +87,11 @@ class _Editor:
                 assert isinstance(here, Mapping)  # noqa: S101  lists are only gone into
                 return [self._add(here, key, _nested(change.path[index:], change.entries))]
             parent, (key, value) = here, found
-            rest = _nested(change.path[index + 1 :], change.entries)
             if isinstance(value, Alias) and index == len(change.path) - 1:
                 return self._instead_of_alias(value, change.entries)
             here = aimed(value)
             if isinstance(here, Scalar):
+                rest = _nested(change.path[index + 1 :], change.entries)
                 return [self._fill(parent, key, here, rest)]
         return self._set(here, key, change.entries)
 
