@@ -62,9 +62,9 @@ def parser_for(argv: Sequence[str], *, completing: bool = False) -> argparse.Arg
 
 def run(argv: Sequence[str]) -> int:
     if "_ARGCOMPLETE" in os.environ:
-        import argcomplete
+        from reroll.cli.completion import complete
 
-        argcomplete.autocomplete(parser_for(argv, completing=True))
+        complete(parser_for)
     parser = parser_for(argv)
     args = parser.parse_args(argv)
     command: ModuleType | None = getattr(args, "implementation", None)

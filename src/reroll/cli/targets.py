@@ -14,14 +14,20 @@ _SHORT = {"deploy": "deployment", "sts": "statefulset", "ds": "daemonset", "cj":
 def workload_target(text: str) -> tuple[Kind, str]:
     """The kind and name in `KIND/NAME`, with the words that `kubectl` takes."""
     word, _, name = text.partition("/")
-    wanted = _SHORT.get(word.lower(), word.lower())
     for row in KINDS:
-        if wanted in {row.name.lower(), row.plural} and name:
+        if is_called(row, word) and name:
             return row, name
     known = ", ".join(row.name.lower() for row in KINDS)
     raise CommandError(
         f"{text!r} names no workload; write KIND/NAME with one of {known}", Exit.USAGE
     )
+
+
+def is_called(row: Kind | SourceKind, word: str) -> bool:
+    """Whether `word` is a name of the kind: its own, its plural or its short one."""
+    wanted = _SHORT.get(word.lower(), word.lower())
+    more = row.aliases if isinstance(row, SourceKind) else ()
+    return wanted in {row.name.lower(), row.plural, *more}
 
 
 def config_target(text: str) -> tuple[SourceKind, str]:

@@ -98,13 +98,22 @@ def load(
     paths = _named_files(env, kubeconfig)
     if not paths and context is None and "KUBERNETES_SERVICE_HOST" in env:
         return _in_cluster(env, service_account, clock)
-    home = Path(env.get("HOME") or "/") / ".kube" / "config"
+    home = _home(env)
     if not paths and not home.is_file():
         raise ConfigError(
             f"no way to a cluster: there is no {home}, KUBECONFIG names no file, and this is no "
             "pod; name a kubeconfig with --kubeconfig"
         )
     return _from_kubeconfig(files.choose(paths or [home], context), env, clock)
+
+
+def contexts(env: Mapping[str, str], *, kubeconfig: str | None = None) -> list[str]:
+    """The contexts that there are to choose from."""
+    return files.contexts(_named_files(env, kubeconfig) or [_home(env)])
+
+
+def _home(env: Mapping[str, str]) -> Path:
+    return Path(env.get("HOME") or "/") / ".kube" / "config"
 
 
 def _named_files(env: Mapping[str, str], kubeconfig: str | None) -> list[Path]:

@@ -123,6 +123,11 @@ def choose(paths: Sequence[Path], context: str | None) -> Choice:
     return Choice(name, cluster, user, chosen.user, chosen.namespace or "default", where)
 
 
+def contexts(paths: Sequence[Path]) -> list[str]:
+    """The names of all contexts in `paths`, sorted."""
+    return sorted({one.name for path in paths for one in _read(path).contexts})
+
+
 def _no_context(name: str, where: str, contexts: Mapping[str, Context]) -> str:
     there = ", ".join(sorted(contexts)) or "none"
     if not name:

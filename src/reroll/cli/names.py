@@ -1,0 +1,79 @@
+"""Names for the Tab key: of kinds, workloads, sources, namespaces and contexts.
+
+Asked of the cluster with little patience. A shell that completes must not say why it cannot: what
+goes wrong is silence, and no names.
+"""
+
+import argparse
+import asyncio
+import os
+from collections.abc import Sequence
+
+from reroll.cli.targets import CONFIGS, is_called
+from reroll.core.kinds import KINDS, Kind, SourceKind
+from reroll.features.rollout.content import Stub
+from reroll.features.rollout.feature import NAMESPACES
+from reroll.kube import wire
+from reroll.kube.auth import contexts as all_contexts
+from reroll.kube.auth import load
+from reroll.kube.client import Client
+from reroll.kube.decode import Decoder
+from reroll.kube.errors import ConfigError
+
+PATIENCE = 2.0
+"""Seconds after which the names are not worth waiting for."""
+MOST = 500
+
+
+def contexts(_: str, args: argparse.Namespace) -> list[str]:
+    try:
+        return all_contexts(os.environ, kubeconfig=getattr(args, "kubeconfig", None))
+    except ConfigError:
+        return []
+
+
+def namespaces(_: str, args: argparse.Namespace) -> list[str]:
+    return _ask(args, NAMESPACES)
+
+
+def workloads(prefix: str, args: argparse.Namespace) -> list[str]:
+    return _objects(prefix, args, KINDS)
+
+
+def sources(prefix: str, args: argparse.Namespace) -> list[str]:
+    return _objects(prefix, args, CONFIGS)
+
+
+def either(prefix: str, args: argparse.Namespace) -> list[str]:
+    return _objects(prefix, args, (*KINDS, *CONFIGS))
+
+
+def _objects(prefix: str, args: argparse.Namespace, rows: Sequence[Kind | SourceKind]) -> list[str]:
+    """`deployment/` while the kind is written; then the names of that kind."""
+    word, slash, _ = prefix.partition("/")
+    if not slash:
+        return [f"{row.name.lower()}/" for row in rows]
+    found = [row for row in rows if is_called(row, word)]
+    return [f"{word}/{name}" for row in found for name in _ask(args, wire.resource_of(row))]
+
+
+def _ask(args: argparse.Namespace, resource: wire.Resource) -> list[str]:
+    try:
+        return asyncio.run(asyncio.wait_for(_names(args, resource), PATIENCE))
+    except Exception:  # noqa: BLE001  silence is all that a completion can say
+        return []
+
+
+async def _names(args: argparse.Namespace, resource: wire.Resource) -> list[str]:
+    connection = load(
+        os.environ,
+        kubeconfig=getattr(args, "kubeconfig", None),
+        context=getattr(args, "context", None),
+    )
+    namespace = getattr(args, "namespace", None) or connection.namespace or "default"
+    request = wire.list_page(
+        resource, namespace if resource.namespaced else None, limit=MOST, metadata_only=True
+    )
+    async with Client(connection) as client:
+        page = Decoder(Stub).page(await client.send(request))
+    return [one.metadata.name for one in page.items]
