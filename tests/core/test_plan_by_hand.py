@@ -8,8 +8,8 @@ from tests.core.build import DEPLOYMENT, EAGER, KIND, NOW, configmap, content, r
 
 from reroll.core.compare import Absence, Snapshot
 from reroll.core.digest import reference_digest
-from reroll.core.kinds import Strategy
-from reroll.core.objects import Moment
+from reroll.core.kinds import Kind, Strategy
+from reroll.core.objects import Content, Moment
 from reroll.core.patches import patch
 from reroll.core.plan import Plan, declined, plan, restart
 from reroll.core.policy import STATE, Hold, Policy
@@ -22,9 +22,9 @@ OLD = Record(n=5, at=NOW, why="Adopted", s={"configmap/app": "old"})
 LATER = NOW + timedelta(hours=1)
 
 
-def holding(hold: Hold | None, record: Record | None = OLD, **more: object) -> Plan:
+def holding(hold: Hold | None, record: Record | None = OLD, there: Content = HELD) -> Plan:
     policy = msgspec.structs.replace(EAGER, hold=hold)
-    return plan(snapshot({APP: HELD}, record, policy=policy, **more), NOW)  # type: ignore[arg-type]
+    return plan(snapshot({APP: there}, record, policy=policy), NOW)
 
 
 def test_a_held_roll_waits_and_says_why_and_until_when() -> None:
@@ -43,7 +43,7 @@ def test_a_hold_that_is_over_holds_nothing() -> None:
 
 
 def test_a_held_workload_is_adopted() -> None:
-    assert holding(Hold(), record=None).reason is Reason.ADOPTED
+    assert holding(Hold(), None, content({"a": "new"})).reason is Reason.ADOPTED
 
 
 def test_a_hold_stops_evictions_that_are_under_way() -> None:
@@ -84,9 +84,9 @@ def test_a_restart_writes_no_record_of_what_nobody_knows(seen: Snapshot) -> None
 
 
 @pytest.mark.parametrize("kind", [KIND["Deployment"], KIND["StatefulSet"]], ids=lambda k: k.name)
-def test_what_was_undone_is_declined_with_a_higher_number(kind: object) -> None:
+def test_what_was_undone_is_declined_with_a_higher_number(kind: Kind) -> None:
     rolled = msgspec.structs.replace(OLD, n=int(NOW.timestamp()), s={"configmap/app": "new"})
-    found = declined(snapshot({APP: HELD}, rolled, kind=kind), NOW)  # type: ignore[arg-type]
+    found = declined(snapshot({APP: HELD}, rolled, kind=kind), NOW)
 
     assert found is not None
     assert (found.why, found.s) == ("Undone", rolled.s)

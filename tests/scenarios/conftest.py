@@ -11,6 +11,8 @@ import pytest
 from tests.conftest import RUN_FOLDER
 from tests.scenarios.csi import Driver
 from tests.scenarios.stage import Controller, Stage, Web
+from tests.support.command import Finished, reroll
+from tests.support.tools import kubeconfig_of
 
 from reroll.core import rights
 from reroll.core.kinds import KINDS, Kind
@@ -61,6 +63,23 @@ def kind(request: pytest.FixtureRequest) -> Kind:
 def stage(api: Api, namespace: str) -> Stage:
     """What scenarios do and look at, in the test's namespace."""
     return Stage(api, namespace)
+
+
+def _command(name: str) -> Callable[..., Callable[..., Finished]]:
+    @pytest.fixture(name=name)
+    def command(cluster: DevCluster, namespace: str) -> Callable[..., Finished]:
+        """A command in the test's namespace, with all rights or those of a kubeconfig."""
+
+        def run(*args: str | Path, identity: str | Path = "admin") -> Finished:
+            where = ("-n", namespace, "--kubeconfig", kubeconfig_of(cluster, identity))
+            return reroll(name, *where, *args, "--controller-namespace", namespace)
+
+        return run
+
+    return command
+
+
+sync, plan, restart, hold, release = map(_command, ("sync", "plan", "restart", "hold", "release"))
 
 
 @pytest.fixture

@@ -12,7 +12,13 @@ class Exit(IntEnum):
     USAGE = 2
     """The command line, a setting or an input file is wrong."""
     WOULD_ROLL = 3
-    """`diff`: something would roll."""
+    """`diff` and `plan`: something would roll."""
+    NOTHING = 4
+    """`sync` with `--exit-code`: there was nothing to do."""
+    ROLLED_BACK = 5
+    """A rollout failed, and everything that this run rolled is back at the revision before."""
+    TIMED_OUT = 6
+    """A rollout was not over in time; it goes on in the cluster."""
     INTERRUPTED = 130
     """Ended by Ctrl-C."""
 

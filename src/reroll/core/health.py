@@ -45,8 +45,11 @@ HEALTHY = frozenset(("", "Healthy"))
 _FAILED = "Degraded"
 
 
-def health(kind: Kind, manifest: Manifest) -> Health:
-    """Of a workload as it was fetched after its roll."""
+def health(kind: Kind, manifest: Manifest, *, lent: int = 0) -> Health:
+    """Of a workload as it was fetched after its roll.
+
+    `lent`: the generation of the workload whose template it runs, if it is another one's.
+    """
     counts = kind.counts
     if counts is None:
         return Health(State.DONE)
@@ -58,7 +61,9 @@ def health(kind: Kind, manifest: Manifest) -> Health:
         return Health(State.FAILED, trouble, total, updated, ready)
     wanted = max(0, total - number_at(manifest, counts.partition))
     old = there - updated if wanted == total else 0
-    if not is_observed(manifest.status, manifest.metadata.generation):
+    if not is_observed(manifest.status, manifest.metadata.generation) or (
+        lent and lent > _number(text_at(manifest, counts.lent))
+    ):
         waits = "the change has not been noticed yet"
         updated = 0
     elif updated < wanted:
@@ -70,6 +75,10 @@ def health(kind: Kind, manifest: Manifest) -> Health:
     else:
         waits = _word(kind, counts, manifest)
     return Health(State.GOES_ON if waits else State.DONE, waits, total, updated, ready)
+
+
+def _number(text: str) -> int:
+    return int(text) if text.isdecimal() and len(text) < 19 else 0
 
 
 def _pods(number: int) -> str:

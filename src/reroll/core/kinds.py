@@ -68,6 +68,8 @@ class Counts(msgspec.Struct, frozen=True):
     available: Path
     phase: Path = ()
     """A word for all of it, see `core.health`."""
+    lent: Path = ()
+    """The generation of another workload's template that it runs."""
     partition: Path = ()
     """How many pods keep the old template, because somebody wants it so."""
 
@@ -102,6 +104,8 @@ class Kind(msgspec.Struct, frozen=True):
     """How many pods it should have."""
     counts: Counts | None = None
     """Where its status tells how far a rollout is; `None`: there is nothing to wait for."""
+    sticks: bool = False
+    """It never replaces a pod that was not ready yet (kubernetes/kubernetes#67250)."""
     restarted_at: Path = ()
     """Where its status tells that `restart_at` was done."""
     restart_at: Path = ()
@@ -125,7 +129,7 @@ KINDS: tuple[Kind, ...] = (
     Kind(
         "StatefulSet", "apps", "v1", "statefulsets", _TEMPLATE, _ROLLS,
         revisions=Revisions.CONTROLLER_REVISIONS, update_strategy=_UPDATE_STRATEGY,
-        replicas=_REPLICAS, counts=msgspec.structs.replace(
+        replicas=_REPLICAS, sticks=True, counts=msgspec.structs.replace(
             _COUNTS, partition=("spec", "updateStrategy", "rollingUpdate", "partition")
         ),
     ),
@@ -150,7 +154,9 @@ KINDS: tuple[Kind, ...] = (
     Kind(
         "Rollout", "argoproj.io", "v1alpha1", "rollouts", _TEMPLATE, _ROLLS,
         revisions=Revisions.REPLICA_SETS, still=("spec", "paused"), replicas=_REPLICAS,
-        counts=msgspec.structs.replace(_COUNTS, phase=("status", "phase")),
+        counts=msgspec.structs.replace(
+            _COUNTS, phase=("status", "phase"), lent=("status", "workloadObservedGeneration")
+        ),
         restart_at=("spec", "restartAt"), restarted_at=("status", "restartedAt"), loose=True,
         borrows_template=True,
     ),

@@ -1,0 +1,1 @@
+"""One reconciliation from a shell: roll, wait, go back."""

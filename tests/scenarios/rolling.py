@@ -1,0 +1,41 @@
+"""What scenarios of the commands that roll have in common."""
+
+from collections.abc import Callable
+from typing import Any
+
+from tests.scenarios.stage import ENABLED, Stage, eventually
+from tests.support import build
+from tests.support.build import FAIL, Object
+from tests.support.command import Finished
+
+from reroll.devcluster.api import path_to
+
+Command = Callable[..., Finished]
+
+
+def a_web(name: str = "web", **more: Any) -> Object:
+    """A Deployment that is opted in and uses the ConfigMap `app`."""
+    return build.deployment(name, uses=["configmap/app"], annotations=dict(ENABLED), **more)
+
+
+def that_fails(stage: Stage, manifest: Object, fail: str = "unready") -> Object:
+    """Pods of its template fail, except those that are there already."""
+    template = manifest["spec"]["template"]["metadata"]
+    template.setdefault("annotations", {})[FAIL] = fail
+    stage.make(manifest)
+    wanted = manifest["spec"].get("replicas", 1)
+    done: set[str] = set()
+
+    def healed() -> bool:
+        """One by one: a StatefulSet waits for each."""
+        for pod in stage.pods(manifest):
+            name = pod["metadata"]["name"]
+            if name not in done:
+                path = path_to("Pod", name, stage.namespace)
+                stage.api.patch(path, {"metadata": {"annotations": {FAIL: None}}})
+                done.add(name)
+        return len(done) >= wanted
+
+    eventually(healed, "its pods are there")
+    stage.settled(manifest)
+    return manifest
