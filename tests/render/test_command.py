@@ -25,6 +25,8 @@ def test_a_folder_is_read_in_order_and_becomes_one_stream(tmp_path: Path) -> Non
     (tmp_path / "sub").mkdir()
     (tmp_path / "a.yaml").write_text(stream(configmap()).rstrip("\n"))
     (tmp_path / "b.txt").write_text("not a manifest: [")
+    (tmp_path / ".ci").mkdir()
+    (tmp_path / ".ci" / "pipeline.yaml").write_text("not a manifest: [")
     (tmp_path / "sub" / "c.yml").write_bytes(b"\xef\xbb\xbf" + stream(secret()).encode())
     (tmp_path / "z.json").write_text('{"apiVersion": "v1", "kind": "Service", "metadata": {}}')
     end = reroll("render", tmp_path, "-", input="# web\n---\n" + stream(WEB))

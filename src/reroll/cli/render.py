@@ -259,7 +259,13 @@ def inputs(names: list[str], limit: int) -> Iterator[Input]:
 def _files(path: Path) -> list[Path]:
     if not path.is_dir():
         return [path]
-    found = sorted(p for p in path.rglob("*") if p.suffix in SUFFIXES and p.is_file())
+    found = sorted(
+        each
+        for each in path.rglob("*")
+        if each.suffix in SUFFIXES
+        and each.is_file()
+        and not any(part.startswith(".") for part in each.relative_to(path).parts)
+    )
     if not found:
         raise CommandError(
             f"folder {path} has no manifests; they have to end in {', '.join(SUFFIXES)}",

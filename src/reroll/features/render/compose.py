@@ -20,7 +20,7 @@ from reroll.features.render.texts import DEEPEST, look_at_keys
 from reroll.features.render.texts import TextError as TextError  # noqa: PLC0414  it is raised here
 
 LARGEST = 1_000_000
-"""How many parts a document may have once its aliases are written out."""
+"""How many parts a document may have once its aliases are written out, beyond its length."""
 
 _MARK = re.compile(r"^---(?=\s|$)", re.MULTILINE)
 _SURROGATE = re.compile(r"\\u[dD][89aAbB]")
@@ -111,7 +111,7 @@ class _Composer:
             self._anchors, self._aliases = {}, 0
             root, end = self._document()
             if self._aliases:
-                _bounded(root)
+                _bounded(root, end - start)
             if not (isinstance(root, Scalar) and not root.text and not root.style):
                 yield Document(start, end, root, self._aliases > 0)
 
@@ -177,7 +177,7 @@ class _Composer:
         return Alias(start, end, target, target.text)
 
 
-def _bounded(root: Node) -> None:
+def _bounded(root: Node, length: int) -> None:
     """See that a tree is of a sane size once its aliases are written out."""
     sizes: dict[int, int] = {}
 
@@ -190,7 +190,7 @@ def _bounded(root: Node) -> None:
             sizes[id(node)] = 1 + sum(size(each) for each in node.children)
         return sizes[id(node)]
 
-    if size(root) > LARGEST:
+    if size(root) > LARGEST + length:
         raise TextError(
             root.start, f"its aliases write out to more than {LARGEST} parts; use fewer"
         )

@@ -32,7 +32,7 @@ Entries: TypeAlias = "dict[str, Value | Entries]"
 
 _PLAIN = re.compile(r"[A-Za-z0-9][-A-Za-z0-9_./]*")
 _PROPERTIES = re.compile(r"(?:[&!]\S*\s+)*")
-_NOTHING = re.compile(r"(?:\s|(?<=\s)#[^\n]*)*")
+_NOTHING = re.compile(r"(?:\s++|(?<=\s)#[^\n]*+)*+")
 _ODD_BREAK = re.compile("[\r\x85\u2028\u2029]")
 """What YAML takes for the end of a line besides a line feed."""
 _QUESTION = re.compile(r"\?[ \t]*\Z")

@@ -239,7 +239,7 @@ def _set(value: Any, change: Put) -> None:
         value[step] = new
 
 
-_BEGINS = re.compile(r"(?:[ \t]*(?:#[^\n]*)?\r?\n)*(---(?=\s|$)|%)?")
+_BEGINS = re.compile(r"(?:[ \t]*+(?:#[^\n]*+)?\r?\n)*+(---(?=\s|$)|%)?")
 
 
 def joined_texts(texts: list[str]) -> str:
