@@ -17,6 +17,7 @@ from reroll.cli.errors import CommandError, Exit
 COMMANDS: tuple[tuple[str, str, str], ...] = (
     # name, module, what `reroll --help` says of it
     ("run", "reroll.cli.run", "the controller: roll workloads when their configuration changes"),
+    ("sync", "reroll.cli.sync", "roll what is stale now, once, and wait for it"),
     (
         "migrate",
         "reroll.cli.migrate",
