@@ -10,7 +10,8 @@ from reroll.cli import cluster
 from reroll.cli.cluster import View
 from reroll.cli.errors import CommandError, Exit
 from reroll.cli.output import add_output_flag, print_json, print_table, warn
-from reroll.cli.render import LARGEST, add_config_flag, custom_kinds, inputs, told
+from reroll.cli.render import add_config_flag, custom_kinds
+from reroll.cli.streams import LARGEST, inputs, told
 from reroll.core.kinds import SOURCE_KINDS
 from reroll.core.objects import Key
 from reroll.features.render.diff import Cause, Difference, Effect, Side, compare

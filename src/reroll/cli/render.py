@@ -5,9 +5,7 @@ import gc
 import os
 import re
 import sys
-from collections.abc import Iterator
 from pathlib import Path
-from typing import IO
 
 import msgspec
 
@@ -16,6 +14,7 @@ from reroll.cli import krm
 from reroll.cli.errors import CommandError, Exit
 from reroll.cli.files import read_yaml
 from reroll.cli.flags import add_flags
+from reroll.cli.streams import LARGEST, inputs, size, told
 from reroll.core.objects import Content, Key
 from reroll.features.render.attach_job import attach_jobs
 from reroll.features.render.custom import Custom, custom
@@ -25,10 +24,6 @@ from reroll.features.render.render import ANNOTATION, Options, changes, edited, 
 from reroll.features.render.summary import summary, unfollowed
 
 KEY_VARIABLE = "REROLL_RENDER_KEY"
-LARGEST = 256 * 2**20
-SUFFIXES = (".yaml", ".yml", ".json")
-_SIZE = re.compile(r"([0-9]{1,9})([KMG]i?)?B?")
-_UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "Ki": 2**10, "Mi": 2**20, "Gi": 2**30}
 _NAME = re.compile(
     r"([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?"
 )
@@ -106,7 +101,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     reading.add_argument(
         "--max-size",
         metavar="SIZE",
-        type=_size,
+        type=size,
         default=LARGEST,
         help="refuse input that is larger (default: 256Mi)",
     )
@@ -208,21 +203,6 @@ def _attach_jobs(args: argparse.Namespace, rendered: bytes) -> bytes:
     return broken + yaml.safe_dump_all(objects, explicit_start=True, sort_keys=False).encode()
 
 
-def told(problems: list[str]) -> str:
-    """One sentence, or a list of them."""
-    if len(problems) == 1:
-        return problems[0]
-    lines = "\n".join(f"  {problem}" for problem in problems)
-    return f"these manifests cannot be rendered:\n{lines}"
-
-
-def _size(text: str) -> int:
-    found = _SIZE.fullmatch(text)
-    if found is None:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a size; write e.g. 256Mi")
-    return int(found[1]) * _UNITS[found[2] or ""]
-
-
 def _key(args: argparse.Namespace) -> bytes | None:
     """The key for Secrets, from a file or the environment; `None` if there is none."""
     if args.key_file:
@@ -244,64 +224,3 @@ def _key(args: argparse.Namespace) -> bytes | None:
             Exit.USAGE,
         )
     return key
-
-
-def inputs(names: list[str], limit: int) -> Iterator[Input]:
-    """What files, folders and standard input (`-`) hold; not more than `limit` bytes together."""
-    left = limit
-    for name in names:
-        for path in [None] if name == "-" else _files(Path(name)):
-            found = _stdin(left, limit) if path is None else _file(path, left, limit)
-            left -= len(found.data)
-            yield found
-
-
-def _files(path: Path) -> list[Path]:
-    if not path.is_dir():
-        return [path]
-    found = sorted(
-        each
-        for each in path.rglob("*")
-        if each.suffix in SUFFIXES
-        and each.is_file()
-        and not any(part.startswith(".") for part in each.relative_to(path).parts)
-    )
-    if not found:
-        raise CommandError(
-            f"folder {path} has no manifests; they have to end in {', '.join(SUFFIXES)}",
-            Exit.USAGE,
-        )
-    return found
-
-
-def _stdin(left: int, limit: int) -> Input:
-    if sys.stdin.isatty():
-        raise CommandError("no manifests; name files, or pipe them in", Exit.USAGE)
-    return Input("<stdin>", _limited(sys.stdin.buffer, "standard input", left, limit))
-
-
-def _file(path: Path, left: int, limit: int) -> Input:
-    try:
-        with path.open("rb") as file:
-            return Input(str(path), _limited(file, str(path), left, limit))
-    except OSError as error:
-        raise CommandError(f"{path} cannot be read: {error.strerror}", Exit.USAGE) from None
-
-
-def _limited(file: IO[bytes], name: str, left: int, limit: int) -> bytes:
-    """All of a file, unless it is too much; then no more of it than that is read."""
-    data = file.read(left + 1)
-    if len(data) > left:
-        raise CommandError(
-            f"{name}: the manifests are larger than {_human(limit)} together; "
-            "render them in parts, or raise --max-size",
-            Exit.USAGE,
-        )
-    return data
-
-
-def _human(size: int) -> str:
-    for unit in ("Gi", "Mi", "Ki"):
-        if size >= _UNITS[unit] and size % _UNITS[unit] == 0:
-            return f"{size // _UNITS[unit]}{unit}B"
-    return f"{size} bytes"
