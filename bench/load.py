@@ -186,19 +186,24 @@ class Templates:
             self._hashes[meta["namespace"], meta["name"]] = template
         ready()
         version = listed["metadata"]["resourceVersion"]
-        async for line in self._api.watch("/apis/apps/v1/deployments", version):
-            event = msgspec.json.decode(line)
-            if event["type"] == "ERROR":
-                raise RuntimeError(f"the watch of the benchmark ended: {event['object']}")
-            meta = event["object"]["metadata"]
-            key = meta["namespace"], meta["name"]
-            template = msgspec.json.encode(event["object"]["spec"]["template"], order="sorted")
-            if self._hashes.get(key, template) != template:
-                self._at[key] = time.perf_counter()
-                self.changes[key] += 1
-                self._news.set()
-            self._hashes[key] = template
-        raise RuntimeError("the API server closed the watch of the benchmark")
+        while True:
+            # The API server ends the watch of who reads too slowly, which is no end of the race.
+            async for line in self._api.watch("/apis/apps/v1/deployments", version):
+                event = msgspec.json.decode(line)
+                if event["type"] == "ERROR":
+                    raise RuntimeError(f"the watch of the benchmark ended: {event['object']}")
+                version = event["object"]["metadata"]["resourceVersion"]
+                self._seen(event["object"])
+
+    def _seen(self, deployment: Json) -> None:
+        meta = deployment["metadata"]
+        key = meta["namespace"], meta["name"]
+        template = msgspec.json.encode(deployment["spec"]["template"], order="sorted")
+        if self._hashes.get(key, template) != template:
+            self._at[key] = time.perf_counter()
+            self.changes[key] += 1
+            self._news.set()
+        self._hashes[key] = template
 
     async def wait(self, keys: list[tuple[str, str]], since: float, limit: float) -> float:
         """Seconds from `since` to the last change of these; raises if one does not come."""
