@@ -230,6 +230,23 @@ def test_an_annotation_of_an_ingress_may_name_the_namespace_too() -> None:
     assert found == f"ca/{name_of(text, 'Secret')}"
 
 
+def test_a_cluster_wide_object_may_mean_any_namespace() -> None:
+    role = {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole"}
+    role |= {"metadata": {"name": "r"}}
+    role["rules"] = [{"resources": ["configmaps"], "resourceNames": ["app", "other"]}]
+    text = named(configmap(namespace="b"), role, namespace="a")
+    assert pick(text, "ClusterRole")["rules"][0]["resourceNames"] == [name_of(text), "other"]
+
+
+def test_a_namespace_beside_a_name_counts() -> None:
+    volume = {"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": "v"}}
+    volume["spec"] = {"csi": {"nodePublishSecretRef": {"name": "db", "namespace": "b"}}}
+    text = named(secret(namespace="a"), secret(namespace="b"), volume)
+    new = {o["metadata"]["namespace"]: o["metadata"]["name"] for o in objects(text)[:2]}
+    found = pick(text, "PersistentVolume")["spec"]["csi"]["nodePublishSecretRef"]
+    assert found == {"name": new["b"], "namespace": "b"}
+
+
 def test_a_cluster_wide_object_that_may_mean_several_is_refused() -> None:
     assert "ClusterRole" in WITHOUT_NAMESPACE
     role = {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole"}

@@ -94,6 +94,9 @@ FIELDS: dict[tuple[str, str], tuple[Field, ...]] = {
             )
         ),
     ),
+    ("gateway.networking.k8s.io", "Gateway"): (
+        Field("Secret", ("spec", "listeners", EACH, "tls", "certificateRefs", EACH, "name")),
+    ),
     ("", "ServiceAccount"): (
         Field("Secret", ("secrets", EACH, "name")),
         Field("Secret", ("imagePullSecrets", EACH, "name")),
@@ -109,7 +112,7 @@ FIELDS: dict[tuple[str, str], tuple[Field, ...]] = {
         *(Field("Secret", ("spec", *driver, "name")) for driver in _STORAGE_SECRETS),
     ),
 }
-"""By group and kind, for objects that hold no pod."""
+"""By group and kind, for objects that hold no pod. A `namespace` beside a `name` counts too."""
 
 WITHOUT_NAMESPACE = frozenset(("ClusterRole", "StorageClass", "PersistentVolume"))
 """Kinds whose objects are in no namespace, so that a name in them may be of any."""

@@ -176,23 +176,26 @@ def _renamed(made: Object, new: str) -> Iterator[Change]:
 def _followed(made: Object, given: Names, known: tuple[Field, ...]) -> Iterator[tuple[Path, str]]:
     """Where an object names a source that is renamed, and what stands there then."""
     for field in known:
-        for path, node in _places(field, made.place.node, field.path, ()):
+        for path, node, parent in _places(field, made.place.node, field.path, ()):
             text = text_of(node)
-            if text and (new := _new_text(field, text, made, node, given)):
+            if text and (new := _new_text(field, text, made, node, parent, given)):
                 yield (*made.place.path, *path), new
 
 
-def _places(field: Field, node: Node, rest: Path, path: Path) -> Iterator[tuple[Path, Node]]:
+def _places(
+    field: Field, node: Node, rest: Path, path: Path, parent: Node | None = None
+) -> Iterator[tuple[Path, Node, Node | None]]:
+    """Each place of a field in an object: the way there, what stands there, what it stands in."""
     if not rest:
-        yield path, node
+        yield path, node, parent
     elif rest[0] != EACH:
         if (below := child(node, rest[0])) is not None:
             if field.among[0] and len(rest) == 2 and not _is_among(field, node):
                 return
-            yield from _places(field, below, rest[1:], (*path, rest[0]))
+            yield from _places(field, below, rest[1:], (*path, rest[0]), node)
     elif isinstance(here := aimed(node), Sequence):
         for index, item in enumerate(here.children):
-            yield from _places(field, item, rest[1:], (*path, index))
+            yield from _places(field, item, rest[1:], (*path, index), node)
 
 
 def _is_among(field: Field, node: Node) -> bool:
@@ -203,10 +206,13 @@ def _is_among(field: Field, node: Node) -> bool:
     )
 
 
-def _new_text(field: Field, text: str, made: Object, node: Node, given: Names) -> str | None:
+def _new_text(
+    field: Field, text: str, made: Object, node: Node, parent: Node | None, given: Names
+) -> str | None:
     prefix, slash, name = text.rpartition("/") if field.has_namespace else ("", "", text)
-    if made.key.kind not in WITHOUT_NAMESPACE:
-        new = given.new.get(Key(field.source, prefix or made.key.namespace, name))
+    told = prefix or _beside(field, parent)
+    if told or made.key.kind not in WITHOUT_NAMESPACE:
+        new = given.new.get(Key(field.source, told or made.key.namespace, name))
         return f"{prefix}{slash}{new}" if new else None
     found = {new for key, new in given.new.items() if (key.kind, key.name) == (field.source, name)}
     if len(found) > 1:
@@ -216,3 +222,11 @@ def _new_text(field: Field, text: str, made: Object, node: Node, given: Names) -
             f'give those `{NAMES}: "false"`',
         )
     return next(iter(found), None)
+
+
+def _beside(field: Field, parent: Node | None) -> str | None:
+    """The namespace that stands beside a name."""
+    if parent is None or field.path[-1] != "name":
+        return None
+    found = child(parent, "namespace")
+    return text_of(found) if found is not None else None
