@@ -10,6 +10,7 @@ import msgspec
 
 from reroll.cli import cluster
 from reroll.cli.cluster import View
+from reroll.cli.configs import every_config
 from reroll.cli.errors import Exit
 from reroll.cli.output import add_output_flag, print_json, print_lines, print_table, warn
 from reroll.cli.targets import CONFIGS
@@ -17,7 +18,7 @@ from reroll.cli.times import ago, moment
 from reroll.clock import SystemClock
 from reroll.core.objects import Key
 from reroll.core.workloads import Metadata
-from reroll.core.writes import Stub, Writes, writes
+from reroll.core.writes import Writes, writes
 from reroll.features.audit.certificates import Certificate, certificates
 from reroll.features.audit.judge import Finding, Known, Pod, Verdict, judge
 from reroll.features.audit.report import (
@@ -139,18 +140,11 @@ async def _audit(view: View, args: argparse.Namespace) -> Audit:
 
 async def _known(view: View) -> Known:
     """The writes of every source; of kinds that may not be listed nothing is known."""
-    seen: dict[Key, Writes] = {}
-    blind = set()
-    for row in CONFIGS:
-        gaps = len(view.gaps)
-        stubs = await view.every(cluster.resource(row), Stub, metadata_only=True)
-        for one in stubs:
-            seen[Key(row.name, one.metadata.namespace, one.metadata.name)] = writes(one.metadata)
-        if len(view.gaps) > gaps and not stubs:
-            blind.add(row.name)
+    configs = await every_config(view)
+    seen = {key: writes(metadata) for key, metadata in configs.there.items()}
 
     def known(source: Key) -> Writes | None:
-        if source.kind in blind:
+        if source.kind in configs.blind:
             raise KeyError(source)
         return seen.get(source)
 

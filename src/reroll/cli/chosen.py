@@ -73,14 +73,14 @@ class Choice(NamedTuple):
             return (kind, metadata.name) in self.named
         return self.selector.matches(metadata.labels or {})
 
-    def check(self, look: Look) -> None:
-        """Every name has to be there."""
-        there = {(key.kind, key.name) for key in look.workloads}
+    def check(self, chosen: Iterable[Key], others: Iterable[Key], gaps: Iterable[str]) -> None:
+        """Every name has to be there; what may not be seen may be."""
+        known = (*chosen, *others)
+        there = {(key.kind, key.name) for key in known}
         missing = [(kind.name, name) for kind, name in self.named if (kind.name, name) not in there]
         if missing:
-            known = (*look.workloads, *look.others)
             sentences = [missing_sentence(kind, name, known) for kind, name in missing]
-            raise CommandError("; ".join(sentences))
+            raise CommandError("; ".join([*sentences, *gaps]))
 
 
 def choice(args: argparse.Namespace) -> Choice:
@@ -113,7 +113,7 @@ async def looked(
         await look.fill(wanted.holds, wanted.kinds, supposing=supposing, make_key=make_key)
     except KeyMissingError as error:
         raise CommandError(str(error)) from None
-    wanted.check(look)
+    wanted.check(look.workloads, look.others, view.gaps)
     return look
 
 

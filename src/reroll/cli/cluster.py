@@ -21,7 +21,7 @@ from reroll.kube import wire
 from reroll.kube.auth import load
 from reroll.kube.client import Client
 from reroll.kube.decode import Decoder, Versioned
-from reroll.kube.errors import ApiError, ConfigError, Forbidden, Malformed, NotFound
+from reroll.kube.errors import ApiError, ConfigError, Forbidden, Malformed, NotFound, Unauthorized
 
 T = TypeVar("T", bound=Versioned)
 PAGE = 500
@@ -191,6 +191,11 @@ def look(args: argparse.Namespace, action: Callable[[View], Awaitable[int]]) -> 
         return asyncio.run(_look(args, action))
     except ConfigError as error:
         raise CommandError(str(error), Exit.USAGE) from None
+    except Unauthorized as error:
+        raise CommandError(
+            f"the API server does not accept these credentials ({error}); log in again, or choose "
+            "another context with --context"
+        ) from None
     except ApiError as error:
         raise CommandError(str(error)) from None
 

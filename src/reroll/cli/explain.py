@@ -1,7 +1,6 @@
 """`reroll explain`: why a workload rolls or does not, in plain sentences."""
 
 import argparse
-import asyncio
 from collections.abc import Iterator
 from datetime import datetime
 from typing import Any, NamedTuple
@@ -9,16 +8,15 @@ from typing import Any, NamedTuple
 from reroll.cli import cluster
 from reroll.cli.chosen import add_controller_flags, looked, settings_of
 from reroll.cli.cluster import View
+from reroll.cli.configs import writes_of
 from reroll.cli.errors import CommandError, Exit
 from reroll.cli.output import add_output_flag, print_json, print_lines, print_table, warn
-from reroll.cli.targets import CONFIGS
 from reroll.cli.times import ago, moment
 from reroll.clock import SystemClock
 from reroll.core.compare import Snapshot
 from reroll.core.objects import Key
 from reroll.core.policy import ENABLED
 from reroll.core.records import Unreadable
-from reroll.core.writes import Stub, Writes, writes
 from reroll.features.explain.decided import Decided, Said, decided
 from reroll.features.explain.explain import Answer, Explanation, Source, explain
 from reroll.features.look.look import Look
@@ -75,7 +73,7 @@ async def _told(view: View, args: argparse.Namespace, look: Look, key: Key, now:
         raise CommandError(f"{key} is gone, or the workload of another one")
     listed, world = look.workloads[key], look.world
     used = {Key(use.kind, key.namespace, use.name) for use in seen.workload.uses}
-    known = await _writes(view, used | {reference.source for reference in seen.references})
+    known = await writes_of(view, used | {reference.source for reference in seen.references})
     info = world.namespaces.that_counts(key.namespace)
     said = Said(
         key,
@@ -87,15 +85,6 @@ async def _told(view: View, args: argparse.Namespace, look: Look, key: Key, now:
     default = scope(settings_of(args)).default
     because = decided(said, listed.policy, default, world.dialects)
     return Told(seen, explain(seen, known, now, world.dialects), because)
-
-
-async def _writes(view: View, sources: set[Key]) -> dict[Key, Writes]:
-    rows = {row.name: cluster.resource(row) for row in CONFIGS}
-    wanted = sorted(key for key in sources if key.kind in rows)
-    stubs = await asyncio.gather(
-        *(view.get(rows[k.kind], k.namespace, k.name, Stub, metadata_only=True) for k in wanted)
-    )
-    return {key: writes(stub.metadata) for key, stub in zip(wanted, stubs, strict=True) if stub}
 
 
 # What is shown

@@ -2,16 +2,17 @@
 
 import argparse
 import asyncio
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 
 from reroll.cli import cluster
 from reroll.cli.chosen import add_controller_flags, missing_sentence, settings_of
 from reroll.cli.cluster import View
+from reroll.cli.configs import Configs, every_config
 from reroll.cli.errors import CommandError, Exit
 from reroll.cli.output import print_json, print_lines, warn
-from reroll.cli.targets import CONFIGS, config_target, workload_target
+from reroll.cli.targets import config_target, workload_target
 from reroll.clock import SystemClock
 from reroll.core.kinds import source_kind
 from reroll.core.objects import Key
@@ -40,12 +41,6 @@ class _Stub(msgspec.Struct, gc=False):
     metadata: Metadata
 
 
-class _Sources(NamedTuple):
-    there: dict[Key, Metadata]
-    blind: frozenset[str]
-    """Kinds that may not be listed."""
-
-
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.description = DESCRIPTION
     parser.add_argument(
@@ -68,7 +63,8 @@ def run(args: argparse.Namespace) -> int:
         if target:
             root = Key(target[0], view.namespace or view.home, target[1])
             if root not in found.workloads and root not in found.sources:
-                raise CommandError(missing_sentence(*target, (*found.workloads, *found.sources)))
+                known = missing_sentence(*target, (*found.workloads, *found.sources))
+                raise CommandError("; ".join([known, *view.gaps]))
             found = found.around(root)
         _show(args, found, root, view.gaps)
         return Exit.OK
@@ -84,7 +80,7 @@ def _target(text: str) -> tuple[str, str]:
 
 
 async def _graph(view: View, args: argparse.Namespace) -> Graph:
-    members, sources = await asyncio.gather(_members(view, args), _sources(view))
+    members, sources = await asyncio.gather(_members(view, args), every_config(view))
     found = graph(members, frozenset(sources.there), sources.blind)
     if args.orphans:
         found = found._replace(orphans=await _orphans(view, found, sources))
@@ -115,19 +111,7 @@ async def _members(view: View, args: argparse.Namespace) -> list[Member]:
     ]
 
 
-async def _sources(view: View) -> _Sources:
-    there: dict[Key, Metadata] = {}
-    blind = set()
-    for row in CONFIGS:
-        gaps = len(view.gaps)
-        for one in await view.every(cluster.resource(row), _Stub, metadata_only=True):
-            there[Key(row.name, one.metadata.namespace, one.metadata.name)] = one.metadata
-        if len(view.gaps) > gaps:
-            blind.add(row.name)
-    return _Sources(there, frozenset(blind))
-
-
-async def _orphans(view: View, found: Graph, sources: _Sources) -> tuple[Key, ...]:
+async def _orphans(view: View, found: Graph, sources: Configs) -> tuple[Key, ...]:
     """What nothing names, of all that each cluster has; none if something may not be looked at."""
     used = {(edge.source.namespace, edge.source.name) for edge in found.edges}
     gaps = len(view.gaps)

@@ -2,18 +2,17 @@
 
 import argparse
 import asyncio
-from collections.abc import Iterable
 from datetime import datetime
 from typing import Any
 
 import msgspec
 
 from reroll.cli import cluster
-from reroll.cli.chosen import add_selector_flag, choice, missing_sentence
+from reroll.cli.chosen import add_selector_flag, choice
 from reroll.cli.cluster import Found, View
+from reroll.cli.configs import writes_of
 from reroll.cli.errors import CommandError, Exit
 from reroll.cli.output import add_output_flag, print_json, print_table, warn
-from reroll.cli.targets import CONFIGS
 from reroll.cli.times import ago, moment
 from reroll.clock import SystemClock
 from reroll.controller.events import EVENTS
@@ -22,7 +21,6 @@ from reroll.core.objects import Key
 from reroll.core.policy import STATE
 from reroll.core.records import Record, read
 from reroll.core.workloads import Metadata
-from reroll.core.writes import Stub, Writes, writes
 from reroll.features.history.history import Copy, Happened, Told, entries, history
 from reroll.kube import wire
 
@@ -76,11 +74,7 @@ def run(args: argparse.Namespace) -> int:
     async def action(view: View) -> int:
         listed = await view.workloads()
         chosen = [one for one in listed if wanted.holds(one.kind, one.manifest)]
-        there = {(one.kind, one.workload.key.name) for one in chosen}
-        known = [one.workload.key for one in listed]
-        missing = [(kind.name, name) for kind, name in wanted.named if (kind, name) not in there]
-        if missing:
-            raise CommandError("; ".join(missing_sentence(*one, known) for one in missing))
+        wanted.check([one.workload.key for one in listed], (), view.gaps)
         happened = (await _history(view, chosen))[: args.limit]
         _show(args.output, happened, view.gaps)
         return Exit.OK
@@ -97,7 +91,7 @@ async def _history(view: View, chosen: list[Found]) -> list[Happened]:
         if isinstance(one.workload.record, Record)
     ]
     copies = [*kept, *own]
-    return history(copies, told, await _writes(view, entries(copies)))
+    return history(copies, told, await writes_of(view, entries(copies)))
 
 
 async def _copies(view: View, uids: dict[str, Key]) -> list[Copy]:
@@ -123,15 +117,6 @@ async def _events(view: View, keys: set[Key]) -> list[Told]:
         if key in keys and one.last_timestamp:
             found.append(Told(key, one.last_timestamp, one.reason, one.message))
     return found
-
-
-async def _writes(view: View, sources: Iterable[Key]) -> dict[Key, Writes]:
-    rows = {row.name: cluster.resource(row) for row in CONFIGS}
-    wanted = sorted(key for key in sources if key.kind in rows)
-    stubs = await asyncio.gather(
-        *(view.get(rows[k.kind], k.namespace, k.name, Stub, metadata_only=True) for k in wanted)
-    )
-    return {key: writes(stub.metadata) for key, stub in zip(wanted, stubs, strict=True) if stub}
 
 
 # What is shown

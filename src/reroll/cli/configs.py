@@ -1,0 +1,46 @@
+"""ConfigMaps and Secrets as commands look at them: by their metadata, never by what they hold."""
+
+import asyncio
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from reroll.cli.cluster import View
+from reroll.cli.targets import CONFIGS
+from reroll.core.objects import Key
+from reroll.core.writes import Managed, Stub, Writes, writes
+from reroll.kube import wire
+
+_RESOURCES = {row.name: wire.resource_of(row) for row in CONFIGS}
+
+
+class Configs(NamedTuple):
+    there: dict[Key, Managed]
+    blind: frozenset[str]
+    """Kinds that may not be listed: nothing is known of them."""
+
+
+async def every_config(view: View) -> Configs:
+    """All of the namespaces that were asked for; what may not be listed is a gap."""
+    there: dict[Key, Managed] = {}
+    blind = set()
+    for kind, resource in _RESOURCES.items():
+        gaps = len(view.gaps)
+        found = await view.every(resource, Stub, metadata_only=True)
+        there |= {
+            Key(kind, one.metadata.namespace, one.metadata.name): one.metadata for one in found
+        }
+        if len(view.gaps) > gaps and not found:
+            blind.add(kind)
+    return Configs(there, frozenset(blind))
+
+
+async def writes_of(view: View, sources: Iterable[Key]) -> dict[Key, Writes]:
+    """Who wrote these; those that are not there, or no ConfigMap or Secret, are left out."""
+    wanted = sorted(key for key in sources if key.kind in _RESOURCES)
+    stubs = await asyncio.gather(
+        *(
+            view.get(_RESOURCES[key.kind], key.namespace, key.name, Stub, metadata_only=True)
+            for key in wanted
+        )
+    )
+    return {key: writes(stub.metadata) for key, stub in zip(wanted, stubs, strict=True) if stub}
