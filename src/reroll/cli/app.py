@@ -18,6 +18,7 @@ COMMANDS: tuple[tuple[str, str, str], ...] = (
     # name, module, what `reroll --help` says of it
     ("run", "reroll.cli.run", "the controller: roll workloads when their configuration changes"),
     ("sync", "reroll.cli.sync", "roll what is stale now, once, and wait for it"),
+    ("plan", "reroll.cli.plan", "what would roll now, or if a change were made"),
     (
         "migrate",
         "reroll.cli.migrate",
