@@ -15,34 +15,39 @@ from tests.support.tools import Tool, kubeconfig_of
 
 import reroll as reroll_package
 from reroll.devcluster.cluster import DevCluster
+from reroll.kube.auth import contexts
 
-SCRIPT = """
-eval "$(reroll completion bash)"
+PRESS = """
 COMP_LINE={line}
 COMP_POINT=${{#COMP_LINE}}
 COMP_TYPE=9
+COMPREPLY=()
 _python_argcomplete reroll
-printf '%s\\n' "${{COMPREPLY[@]}}"
+printf '%s,' "${{COMPREPLY[@]}}"; echo
 """
-Tab = Callable[[str], list[str]]
+Tab = Callable[..., list[list[str]]]
 
 
 @pytest.fixture
 def tab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Tab:
-    """`tab("reroll expl")`: what bash offers after that."""
+    """`tab("reroll expl", …)`: what bash offers after each of these."""
     program_on_the_path(tmp_path, monkeypatch)
     monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("REROLL_COMPLETION_TIMEOUT", "60")
 
-    def press(line: str) -> list[str]:
+    def press(*lines: str) -> list[list[str]]:
+        presses = [PRESS.format(line=shlex.quote(line)) for line in lines]
+        script = "".join(['eval "$(reroll completion bash)"', *presses])
         done = subprocess.run(
-            ["bash", "--norc", "-c", SCRIPT.format(line=shlex.quote(line))],
+            ["bash", "--norc", "-c", script],
             capture_output=True,
             text=True,
             check=True,
-            timeout=60,
+            timeout=120,
         )
         assert done.stderr == ""
-        return [word.strip() for word in done.stdout.splitlines() if word.strip()]
+        offers = [line.split(",") for line in done.stdout.splitlines()]
+        return [[word.strip() for word in offer if word.strip()] for offer in offers]
 
     return press
 
@@ -54,22 +59,24 @@ def test_names_come_from_the_cluster(
     monkeypatch.setenv("KUBECONFIG", str(kubeconfig_of(cluster, "admin")))
     place = f"-n {stage.namespace}"
 
-    assert tab("reroll expl") == ["explain"]
-    assert tab("reroll explain dep") == ["deployment/"]
-    assert tab(f"reroll explain {place} deployment/w") == ["deployment/web", "deployment/worker"]
-    assert tab(f"reroll explain {place} deploy/wo") == ["deploy/worker"]
-    assert tab(f"reroll graph {place} cm/a") == ["cm/app"]
-    assert tab(f"reroll audit -n {stage.namespace[:6]}") == [stage.namespace]
-    assert tab("reroll audit --context ")  # there is one
-    assert tab("reroll audit -o ") == ["table", "json"]
+    expected = {
+        "reroll expl": ["explain"],
+        "reroll explain dep": ["deployment/"],
+        f"reroll explain {place} deployment/w": ["deployment/web", "deployment/worker"],
+        f"reroll history {place} deploy/wo": ["deploy/worker"],
+        f"reroll graph {place} cm/a": ["cm/app"],
+        f"reroll audit -n {stage.namespace[:8]}": [stage.namespace],
+        "reroll audit --context ": contexts(os.environ),
+        "reroll audit -o ": ["table", "json"],
+    }
+    assert dict(zip(expected, tab(*expected), strict=True)) == expected
 
 
 def test_without_a_cluster_there_are_no_names_and_no_complaints(
     tab: Tab, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("KUBECONFIG", os.devnull)
-    assert tab("reroll explain deployment/") == []
-    assert tab("reroll explain --name") == ["--namespace"]
+    assert tab("reroll explain deployment/", "reroll explain --name") == [[], ["--namespace"]]
 
 
 def test_kubectl_completes_the_plugin(
@@ -81,7 +88,8 @@ def test_kubectl_completes_the_plugin(
     asked = folder / "kubectl_complete-reroll"
     source = Path(reroll_package.__file__).parents[1]
     code = "from reroll.__main__ import complete_for_kubectl as c; c()"
-    asked.write_text(f"#!/bin/sh\nPYTHONPATH={source} exec {sys.executable} -c '{code}' \"$@\"\n")
+    settings = f"REROLL_COMPLETION_TIMEOUT=60 PYTHONPATH={source}"
+    asked.write_text(f"#!/bin/sh\n{settings} exec {sys.executable} -c '{code}' \"$@\"\n")
     asked.chmod(0o755)
 
     names = kubectl("__complete", "reroll", "explain", "-n", stage.namespace, "deployment/w")

@@ -25,7 +25,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "Print the completion script for a shell.\n\n"
         '  bash, zsh   eval "$(reroll completion bash)"      in ~/.bashrc or ~/.zshrc\n'
         "  fish        reroll completion fish | source       in ~/.config/fish/config.fish\n\n"
-        "`kubectl reroll` completes with kubectl's own script: it finds kubectl_complete-reroll."
+        "`kubectl reroll` completes with kubectl's own script: it finds kubectl_complete-reroll.\n"
+        "Names come from the cluster, within $REROLL_COMPLETION_TIMEOUT seconds (default: 3)."
     )
     parser.add_argument("shell", choices=SHELLS)
 

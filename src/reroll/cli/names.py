@@ -20,8 +20,8 @@ from reroll.kube.client import Client
 from reroll.kube.decode import Decoder
 from reroll.kube.errors import ConfigError
 
-PATIENCE = 2.0
-"""Seconds after which the names are not worth waiting for."""
+PATIENCE = "REROLL_COMPLETION_TIMEOUT"
+"""Seconds after which the names are not worth waiting for; three if it is not set."""
 MOST = 500
 
 
@@ -59,7 +59,8 @@ def _objects(prefix: str, args: argparse.Namespace, rows: Sequence[Kind | Source
 
 def _ask(args: argparse.Namespace, resource: wire.Resource) -> list[str]:
     try:
-        return asyncio.run(asyncio.wait_for(_names(args, resource), PATIENCE))
+        patience = float(os.environ.get(PATIENCE, "3"))
+        return asyncio.run(asyncio.wait_for(_names(args, resource), patience))
     except Exception:  # noqa: BLE001  silence is all that a completion can say
         return []
 
