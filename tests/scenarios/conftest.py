@@ -72,7 +72,8 @@ def _command(name: str) -> Callable[..., Callable[..., Finished]]:
 
         def run(*args: str | Path, identity: str | Path = "admin") -> Finished:
             where = ("-n", namespace, "--kubeconfig", kubeconfig_of(cluster, identity))
-            return reroll(name, *where, *args, "--controller-namespace", namespace)
+            engine = () if name in {"hold", "release"} else ("--controller-namespace", namespace)
+            return reroll(name, *where, *args, *engine)
 
         return run
 

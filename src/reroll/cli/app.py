@@ -18,6 +18,9 @@ COMMANDS: tuple[tuple[str, str, str], ...] = (
     # name, module, what `reroll --help` says of it
     ("run", "reroll.cli.run", "the controller: roll workloads when their configuration changes"),
     ("sync", "reroll.cli.sync", "roll what is stale now, once, and wait for it"),
+    ("restart", "reroll.cli.restart", "replace the pods of workloads, with a reason, and wait"),
+    ("hold", "reroll.cli.hold", "keep workloads, or a namespace, from rolling"),
+    ("release", "reroll.cli.release", "end a hold; what was held back rolls now"),
     ("plan", "reroll.cli.plan", "what would roll now, or if a change were made"),
     (
         "migrate",

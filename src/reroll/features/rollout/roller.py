@@ -176,6 +176,12 @@ class Roller:
         self._world.settled(seen.workload.key)
         return 0.0 if decided.record and decided.record.todo else None
 
+    async def carry_out(self, seen: Snapshot, decided: Plan) -> None:
+        """Write a plan that somebody made by hand."""
+        await self._write(seen, decided)
+        self._tell(seen, decided, Result.DONE)
+        self._world.settled(seen.workload.key)
+
     async def _repair(self, seen: Snapshot, decided: Plan) -> float | None:
         """One step of what undoes the work of another tool, until nothing is left of it."""
         step = await self._repairs.step(seen, decided)

@@ -33,11 +33,11 @@ _WAITED_FOR = frozenset(
     (Strategy.STAMP, Strategy.ENV, Strategy.RESTART, Strategy.EVICT, Strategy.RELOAD)
 )
 _manifest = msgspec.json.Decoder(Manifest)
-Begin = Callable[[Work, datetime], Awaitable[None]]
+Begin = Callable[["Run", Work, datetime], Awaitable[None]]
 
 
 class Run:
-    """`begin(work, deadline)` makes a workload roll, and says what came of it in `work`.
+    """`begin(run, work, deadline)` makes a workload roll, and says what came of it in `work`.
 
     `show` is called whenever something changed about a workload; `note` with a sentence.
     """
@@ -56,7 +56,7 @@ class Run:
     ) -> None:
         self._client, self._clock, self._look, self._journal = client, clock, look, journal
         self._options, self._show, self._note = options, show, note
-        self._begin = begin or self._sync
+        self._begin: Begin = begin or Run._sync
         self._broken = False
         self._unreachable = False
 
@@ -82,7 +82,7 @@ class Run:
         now = self._clock.now()
         deadline = now + timedelta(seconds=self._options.timeout)
         try:
-            await self._begin(work, deadline)
+            await self._begin(self, work, deadline)
             if work.outcome is Outcome.ROLLING:
                 await self._follow(work, deadline)
         except ApiError as error:

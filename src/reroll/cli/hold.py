@@ -1,0 +1,162 @@
+"""`reroll hold` and `reroll release`: keep workloads or a namespace from rolling, and let them go.
+
+A hold is an annotation on the object itself, so it holds whoever rolls: the controller and `sync`.
+"""
+
+import argparse
+import asyncio
+from datetime import UTC, datetime, timedelta
+from difflib import get_close_matches
+from typing import Any, NamedTuple
+
+from reroll.cli import cluster
+from reroll.cli.cluster import View
+from reroll.cli.errors import CommandError, Exit
+from reroll.cli.output import add_output_flag, print_json, print_table
+from reroll.cli.targets import workload_target
+from reroll.clock import SystemClock
+from reroll.core.durations import parse_duration, parse_time
+from reroll.core.policy import HOLD
+from reroll.features.rollout.content import Stub
+from reroll.features.rollout.feature import NAMESPACES
+from reroll.kube import wire
+from reroll.kube.decode import Decoder
+from reroll.kube.errors import ApiError, NotFound
+
+NAMESPACE_WORDS = frozenset(("namespace", "namespaces", "ns"))
+LONGEST = timedelta(days=3650)
+
+
+class Target(NamedTuple):
+    resource: wire.Resource
+    namespace: str | None
+    name: str
+
+    def __str__(self) -> str:
+        place = f"{self.namespace}/" if self.namespace else ""
+        return f"{self.resource.kind} {place}{self.name}"
+
+
+class Result(NamedTuple):
+    target: Target
+    before: str
+    after: str
+    problem: str = ""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.description = (
+        "Keep workloads from rolling, or all workloads of a namespace, until they are released or\n"
+        "a time comes. A roll is delayed, never lost: what changed meanwhile rolls then, once.\n\n"
+        '  reroll hold -n shop deployment/web --reason "incident 42"\n'
+        "  reroll hold -n shop deployment/web --until 2h\n"
+        "  reroll hold namespace/shop --until 2026-12-27T08:00:00Z --reason holidays\n"
+        "  reroll release -n shop deployment/web"
+    )
+    add_targets(parser)
+    parser.add_argument("--reason", default="", metavar="TEXT", help="why; told wherever it holds")
+    parser.add_argument("--until", metavar="TIME", help="a time (RFC 3339), or how long (2h)")
+    add_output_flag(parser)
+    cluster.add_flags(parser)
+
+
+def add_targets(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "targets", nargs="+", metavar="KIND/NAME", help="workloads, or namespace/NAME"
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    value = value_of(args.until, args.reason, SystemClock().now())
+    return cluster.look(args, lambda view: change(view, args, value))
+
+
+def value_of(until: str | None, reason: str, now: datetime) -> str:
+    """What the annotation says."""
+    why = " ".join(reason.split())
+    if why.lower() in {"true", "false"}:
+        raise CommandError(f"--reason: {reason!r} is no reason; say it in words", Exit.USAGE)
+    if until is None:
+        return why or "true"
+    length = parse_duration(until)
+    moment = now + length if length is not None and length <= LONGEST else parse_time(until)
+    if moment is None:
+        raise CommandError(
+            f'--until: {until!r} is neither a time nor a duration; use "2026-11-16T09:00:00Z" '
+            'or "2h"',
+            Exit.USAGE,
+        )
+    if moment <= now:
+        raise CommandError(f"--until: {until} is over already", Exit.USAGE)
+    return f"until {moment.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ} {why}".strip()
+
+
+async def change(view: View, args: argparse.Namespace, value: str | None) -> int:
+    """Set the annotation of each target, or take it away."""
+    if args.all_namespaces:
+        raise CommandError("-A: name what to hold, and its namespace with -n", Exit.USAGE)
+    targets = [_target(text, view) for text in args.targets]
+    results = await asyncio.gather(*(_annotate(view, one, value) for one in targets))
+    _show(args.output, list(results), releasing=value is None)
+    problems = [one.problem for one in results if one.problem]
+    if problems:
+        raise CommandError("; ".join(problems))
+    return Exit.OK
+
+
+def _target(text: str, view: View) -> Target:
+    word, _, name = text.partition("/")
+    if word.lower() in NAMESPACE_WORDS and name:
+        return Target(NAMESPACES, None, name)
+    kind, name = workload_target(text)
+    return Target(wire.resource_of(kind), view.namespace or view.home, name)
+
+
+async def _annotate(view: View, target: Target, value: str | None) -> Result:
+    resource, namespace, name = target
+    try:
+        request = wire.get(resource, namespace, name, metadata_only=True)
+        found = Decoder(Stub).item(await view.client.send(request))
+        annotations = found.metadata.annotations if isinstance(found, Stub) else None
+        before = (annotations or {}).get(HOLD, "")
+        if before != (value or ""):
+            body = {"metadata": {"annotations": {HOLD: value}}}
+            await view.client.send(wire.merge_patch(resource, namespace, name, body))
+    except NotFound:
+        return Result(target, "", "", await _missing(view, target))
+    except ApiError as error:
+        return Result(target, "", "", str(error))
+    return Result(target, before, value or "")
+
+
+async def _missing(view: View, target: Target) -> str:
+    others = await view.every(target.resource, Stub, metadata_only=True)
+    near = get_close_matches(target.name, [one.metadata.name for one in others], 3)
+    word = target.resource.kind.lower()
+    hint = f"; did you mean {' or '.join(f'{word}/{name}' for name in near)}?" if near else ""
+    return f"there is no {target}{hint}"
+
+
+def _show(output: str, results: list[Result], *, releasing: bool) -> None:
+    done = [one for one in results if not one.problem]
+    if output == "json":
+        print_json({"targets": [_facts(one) for one in results]})
+        return
+    word = "released" if releasing else "held"
+    rows = [
+        (str(one.target), word if one.before or not releasing else "was not held", one.after)
+        for one in done
+    ]
+    columns = ("WHAT", "RESULT") if releasing else ("WHAT", "RESULT", "HOLD")
+    print_table(columns, [row[: len(columns)] for row in rows])
+
+
+def _facts(one: Result) -> dict[str, Any]:
+    return {
+        "kind": one.target.resource.kind,
+        "namespace": one.target.namespace or "",
+        "name": one.target.name,
+        "before": one.before,
+        "hold": one.after,
+        "problem": one.problem,
+    }

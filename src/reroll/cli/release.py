@@ -1,0 +1,22 @@
+"""`reroll release`: end a hold."""
+
+import argparse
+
+from reroll.cli import cluster, hold
+from reroll.cli.output import add_output_flag
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.description = (
+        "End the hold of workloads, or of a namespace. What changed meanwhile rolls now, once: by\n"
+        "the controller if there is one, else with the next `reroll sync`.\n\n"
+        "  reroll release -n shop deployment/web\n"
+        "  reroll release namespace/shop"
+    )
+    hold.add_targets(parser)
+    add_output_flag(parser)
+    cluster.add_flags(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    return cluster.look(args, lambda view: hold.change(view, args, None))
