@@ -269,3 +269,56 @@ def test_strict_refuses_a_key_that_the_source_does_not_have() -> None:
     pod = {"containers": [{"name": "c", "env": [{"name": "A", "valueFrom": ref}]}]}
     with pytest.raises(BadInputError, match="which has no key nope; add it"):
         rendered(stream(configmap(), deployment(pod=pod)), strict=True)
+
+
+SHARED = """\
+apiVersion: v1
+kind: List
+items:
+- {apiVersion: v1, kind: ConfigMap, metadata: {name: app}, data: {a: "1"}}
+- apiVersion: apps/v1
+  kind: Deployment
+  metadata: {name: one}
+  spec:
+    template:
+      metadata:
+        annotations: &notes
+          team: shop
+      spec: {containers: [{name: c, envFrom: [{configMapRef: {name: app}}]}]}
+- apiVersion: apps/v1
+  kind: Deployment
+  metadata: {name: two}
+  spec:
+    template:
+      metadata: {annotations: *notes}
+      spec: {containers: [{name: c}]}
+"""
+
+
+def test_annotations_that_two_templates_share_get_a_checksum_each() -> None:
+    text = rendered(SHARED)
+    assert checksum(text, "one") not in {None, NO_DATA}
+    assert checksum(text, "two") == NO_DATA
+    assert rendered(text) == text
+    for each in ("one", "two"):
+        template = pick(text, "Deployment", each)["spec"]["template"]
+        assert template["metadata"]["annotations"]["team"] == "shop"
+
+
+def test_annotations_that_something_else_shares_are_refused() -> None:
+    service = "- {apiVersion: v1, kind: Service, metadata: {name: s, annotations: *notes}}\n"
+    with pytest.raises(BadInputError) as refused:
+        rendered(SHARED + service)
+    (problem,) = refused.value.problems
+    assert problem == (
+        "1.yaml:5:3: this cannot be edited without changing another place that shares it by a YAML "
+        "anchor; write out what is shared"
+    )
+
+
+def test_a_template_that_two_workloads_share_gets_one_checksum() -> None:
+    text = SHARED.replace("template:\n      metadata:\n", "template: &all\n      metadata:\n")
+    start = text.index("    template:\n      metadata: {annotations: *notes}")
+    shared = rendered(text[:start] + "    template: *all\n")
+    assert checksum(shared, "one") == checksum(shared, "two")
+    assert shared.count("checksum/config") == 1

@@ -15,9 +15,9 @@ from tests.render.manifests import KEY, configmap, deployment, env_from, secret
 
 from reroll.features.render.compose import compose
 from reroll.features.render.edits import apply, put
-from reroll.features.render.manifests import BadInputError, Input, Reading, read
+from reroll.features.render.manifests import MARK, BadInputError, Input, Reading, read
 from reroll.features.render.names import Naming
-from reroll.features.render.render import Options, changes, render
+from reroll.features.render.render import Options, _set, changes, edited, render
 from reroll.features.render.scalars import value_of
 
 NAMES = st.sampled_from(["app", "db", "x1"])
@@ -81,6 +81,26 @@ def documents(draw: Any) -> list[str]:
     return [written(draw, each) for each in everything]
 
 
+GOLDEN = [path.read_bytes().decode() for path in sorted({path for path, _ in cases()})]
+SCRAPS = [
+    *("&a ", "*a", "<<: *a", "{", "}", "[", "]", ": ", "- ", "\n", "  ", '"', "'", "|", ">", "#"),
+    *("!!str ", "? ", "---\n", "...\n", "null", "~", "\t", "\r\n", "\u2028", "🚀", ", ", "{}"),
+]
+
+
+@st.composite
+def damaged(draw: Any) -> str:
+    """A manifest in which somebody typed, or of which they cut something out."""
+    text = draw(st.sampled_from(GOLDEN))
+    for _ in range(draw(st.integers(1, 4))):
+        place = draw(st.integers(0, len(text)))
+        if draw(st.booleans()):
+            text = text[:place] + draw(st.sampled_from(SCRAPS)) + text[place:]
+        else:
+            text = text[:place] + text[place + draw(st.integers(1, 12)) :]
+    return text
+
+
 def run(text: str, *, names: bool = False) -> str:
     manifests = read([Input("in", text.encode())], Reading(key=KEY))
     return render(manifests, Options(naming=Naming(names, keyed=True))).decode()
@@ -134,6 +154,24 @@ def test_without_the_edits_the_text_is_what_it_was(parts: list[str], names: bool
 
 
 @FEW
+@given(documents() | damaged().map(lambda text: [text]), st.booleans())
+def test_the_text_afterwards_says_what_was_to_be_put_there(parts: list[str], names: bool) -> None:
+    """Of every document; the code itself looks only at those with aliases."""
+    text = "---\n".join(parts)
+    try:
+        manifests = read([Input("in", text.encode())], Reading(key=KEY))
+        made = changes(manifests, Options(naming=Naming(names, keyed=True)), {})
+        after = edited(manifests, made).decode().removeprefix(MARK)
+    except BadInputError:
+        return
+    wanted = {each.start: value_of(each.root) for each in compose(manifests.texts[0])}
+    for change in made:
+        _set(wanted[change.place.document.start], change.put)
+    found = [value_of(each.root) for each in compose(after)]
+    assert _sorted(found) == _sorted(list(wanted.values()))
+
+
+@FEW
 @given(documents())
 def test_only_the_annotations_of_templates_differ_in_what_it_means(parts: list[str]) -> None:
     text = "---\n".join(parts)
@@ -145,6 +183,11 @@ def test_only_the_annotations_of_templates_differ_in_what_it_means(parts: list[s
 def _meant(text: str) -> list[dict[str, Any]]:
     found = [value_of(document.root) for document in compose(text)]
     return [item for each in found for item in each.get("items", [each])]
+
+
+def _sorted(value: Any) -> str:
+    """As text, because what is not a number is not even itself."""
+    return json.dumps(value, sort_keys=True)
 
 
 def _without_sums(document: dict[str, Any]) -> dict[str, Any]:
@@ -173,26 +216,6 @@ def test_what_is_written_is_read_the_same(tree: dict[str, Any], flow: bool | Non
     assert value_of(document.root) == yaml.load(text, yaml.CSafeLoader)
     (document,) = compose(json.dumps(tree))
     assert value_of(document.root) == tree
-
-
-GOLDEN = [path.read_bytes().decode() for path in sorted({path for path, _ in cases()})]
-SCRAPS = [
-    *("&a ", "*a", "<<: *a", "{", "}", "[", "]", ": ", "- ", "\n", "  ", '"', "'", "|", ">", "#"),
-    *("!!str ", "? ", "---\n", "...\n", "null", "~", "\t", "\r\n", "\u2028", "🚀", ", ", "{}"),
-]
-
-
-@st.composite
-def damaged(draw: Any) -> str:
-    """A manifest in which somebody typed, or of which they cut something out."""
-    text = draw(st.sampled_from(GOLDEN))
-    for _ in range(draw(st.integers(1, 4))):
-        place = draw(st.integers(0, len(text)))
-        if draw(st.booleans()):
-            text = text[:place] + draw(st.sampled_from(SCRAPS)) + text[place:]
-        else:
-            text = text[:place] + text[place + draw(st.integers(1, 12)) :]
-    return text
 
 
 @FEW
