@@ -8,10 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from tests.scenarios.stage import Stage, eventually
 from tests.support import build
 from tests.support.build import Object
 from tests.support.command import Finished, reroll
+from tests.support.pages import DOCS, files
 from tests.support.terminal import in_terminal
 from tests.support.tools import kubeconfig_of
 
@@ -19,11 +21,9 @@ from reroll.devcluster.api import path_to
 from reroll.devcluster.cluster import DevCluster
 from reroll.devcluster.pki import new_authority
 
-READ = [
-    {"apiGroups": [""], "resources": ["pods", "configmaps", "secrets"], "verbs": ["list"]},
-    {"apiGroups": ["apps"], "resources": ["replicasets"], "verbs": ["list"]},
-    {"apiGroups": ["batch"], "resources": ["jobs"], "verbs": ["list"]},
-]
+GUIDE = (DOCS / "guides" / "answers.md").read_text(encoding="utf-8")
+READ = yaml.safe_load(files(GUIDE)["audit-role.yaml"])["rules"]
+"""What the guide says is enough."""
 Change = Callable[[Stage, str], object]
 
 

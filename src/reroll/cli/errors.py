@@ -12,7 +12,7 @@ class Exit(IntEnum):
     USAGE = 2
     """The command line, a setting or an input file is wrong."""
     WOULD_ROLL = 3
-    """`diff` and `plan`: something would roll."""
+    """`diff` and `plan`: something would roll; `audit --fail-on`: pods are stale."""
     NOTHING = 4
     """`sync` with `--exit-code`: there was nothing to do."""
     ROLLED_BACK = 5

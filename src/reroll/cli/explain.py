@@ -145,7 +145,9 @@ def _tables(told: Told, now: datetime) -> None:
     print()
     print_table(("WHAT", "IS", "BECAUSE OF"), told.decided)
     print()
-    print_table(("GATE", "HOLDS"), [(one.gate, _answer(one)) for one in told.found.answers])
+    asked = [(one.gate, _answer(one)) for one in told.found.answers if one.holds is not None]
+    rest = [("the others", "not asked")] if len(asked) < len(told.found.answers) else []
+    print_table(("GATE", "HOLDS"), [*asked, *rest])
 
 
 def _row(one: Source, home: str, now: datetime) -> tuple[str, ...]:
@@ -173,12 +175,7 @@ def _keys(one: Source) -> str:
 
 
 def _answer(one: Answer) -> str:
-    match one.holds:
-        case None:
-            return "not asked"
-        case False:
-            return "no"
-    return f"yes: {one.message}"
+    return f"yes: {one.message}" if one.holds else "no"
 
 
 def _facts(told: Told) -> dict[str, Any]:
