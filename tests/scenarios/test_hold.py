@@ -82,10 +82,10 @@ def test_what_does_not_exist_cannot_be_held(stage: Stage, hold: Command, release
     stage.make(a_web("checkout"))
 
     for command in (hold, release):
-        done = command("deployment/chekout")
+        done = command("deployment/checkot")
         assert done.code == Exit.FAILED
         assert (
-            f"there is no Deployment {stage.namespace}/chekout; did you mean deployment/checkout?"
+            f"there is no Deployment {stage.namespace}/checkot; did you mean deployment/checkout?"
             in done.err
         )
     assert hold("deployment/checkout", "-o", "json").json["targets"][0]["hold"] == "true"

@@ -191,10 +191,10 @@ def test_a_workload_that_does_not_exist_is_told_with_the_nearest_names(
     stage.make(a_web("checkout"))
     stage.make(build.statefulset("checkout-db"))
 
-    done = sync("deployment/chekout", "statefulset/checkout")
+    done = sync("deployment/checkot", "statefulset/checkout")
 
     assert done.code == Exit.FAILED
-    assert "there is no Deployment chekout here; did you mean deployment/checkout?" in done.err
+    assert "there is no Deployment checkot here; did you mean deployment/checkout?" in done.err
     assert "there is no StatefulSet checkout here; did you mean statefulset/checkout-db" in done.err
     source = sync("--source", "configmap/ap")
     assert source.code == Exit.FAILED

@@ -62,7 +62,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def add_targets(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "targets", nargs="+", metavar="KIND/NAME", help="workloads, or namespace/NAME"
+        "workloads", nargs="+", metavar="KIND/NAME", help="workloads, or namespace/NAME"
     )
 
 
@@ -95,7 +95,7 @@ async def change(view: View, args: argparse.Namespace, value: str | None) -> int
     """Set the annotation of each target, or take it away."""
     if args.all_namespaces:
         raise CommandError("-A: name what to hold, and its namespace with -n", Exit.USAGE)
-    targets = [_target(text, view) for text in args.targets]
+    targets = [_target(text, view) for text in args.workloads]
     results = await asyncio.gather(*(_annotate(view, one, value) for one in targets))
     _show(args.output, list(results), releasing=value is None)
     problems = [one.problem for one in results if one.problem]

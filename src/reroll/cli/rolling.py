@@ -170,10 +170,23 @@ def finish(
         rows = [_row(work) for work in works if work.outcome is not Outcome.NOTHING]
         print_table(("WORKLOAD", "RESULT", "REASON", "DETAIL"), rows)
         print(", ".join(f"{n} {word}" for word, n in counted.items()) or "no workloads here")
-    warn([*notes, *problems])
+    warn([*notes, *problems, *_verdict(code, works, args.timeout)])
     if code is Exit.OK and args.exit_code and _result(works) == Outcome.NOTHING.value:
         return Exit.NOTHING
     return code
+
+
+def _verdict(code: Exit, works: Sequence[Work], time: str) -> list[str]:
+    """What a person has to know who sees only the end of it."""
+    sentences = {
+        Outcome.FAILED: "failed: {}",
+        Outcome.TIMED_OUT: f"not over within {time}, and goes on in the cluster: {{}}",
+        Outcome.UNDONE: "a rollout failed; back at the revision before: {}",
+    }
+    if code is Exit.OK:
+        return []
+    names = {one: [str(work.key) for work in works if work.outcome is one] for one in sentences}
+    return [sentences[one].format(", ".join(found)) for one, found in names.items() if found]
 
 
 def exit_code(works: Sequence[Work], problems: Sequence[str] = ()) -> Exit:
