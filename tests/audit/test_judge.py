@@ -47,7 +47,14 @@ def test_a_write_in_the_second_of_the_start_counts_as_read() -> None:
 def test_a_container_that_does_not_run_has_nothing() -> None:
     waits = pod({"waiting": {"reason": "CrashLoopBackOff"}}, uses=["configmap/app"])
     assert judged(waits, written(START + MINUTE)) == []
+
+
+def test_only_pods_that_stay_count() -> None:
+    assert pod().runs is True
     assert pod(phase="Succeeded").runs is False
+    leaving = pod()
+    leaving.metadata.deletion_timestamp = START
+    assert leaving.runs is False
 
 
 def test_mounts_can_be_counted_as_frozen() -> None:

@@ -48,6 +48,11 @@ def test_a_record_that_was_written_later_tells_the_roll_before_it_too() -> None:
     ]
 
 
+def test_a_restart_before_the_last_record_is_told_as_one() -> None:
+    found = history([Copy(WEB, Record(4, at(9), "Recorded", {}, rolled=at(5)))], [], {})
+    assert [one.reason for one in found] == ["Recorded", "Restarted"]
+
+
 def test_an_event_of_what_a_record_tells_is_told_once() -> None:
     events = [
         Told(WEB, at(5) + timedelta(seconds=1), "ConfigChanged", "it changed"),

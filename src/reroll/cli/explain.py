@@ -18,7 +18,7 @@ from reroll.core.objects import Key
 from reroll.core.policy import ENABLED
 from reroll.core.records import Unreadable
 from reroll.features.explain.decided import Decided, Said, decided
-from reroll.features.explain.explain import Answer, Explanation, Source, explain
+from reroll.features.explain.explain import Answer, Explanation, Source, State, explain
 from reroll.features.look.look import Look
 from reroll.features.rollout.feature import scope
 
@@ -137,9 +137,7 @@ def _recorded(told: Told, now: datetime) -> str:
 def _tables(told: Told, now: datetime) -> None:
     print()
     head = ("SOURCE", "USED AS", "KEYS", "CONTENT", "CHANGED")
-    print_table(
-        head, [_row(one, told.seen.workload.key.namespace, now) for one in told.found.sources]
-    )
+    print_table(head, [_row(one, told, now) for one in told.found.sources])
     if not told.found.sources:
         print("It uses no ConfigMap or Secret.")
     print()
@@ -150,10 +148,13 @@ def _tables(told: Told, now: datetime) -> None:
     print_table(("GATE", "HOLDS"), [*asked, *rest])
 
 
-def _row(one: Source, home: str, now: datetime) -> tuple[str, ...]:
+def _row(one: Source, told: Told, now: datetime) -> tuple[str, ...]:
+    home = told.seen.workload.key.namespace
     where = "" if one.key.namespace == home else f"{one.key.namespace}/"
     changed = f"{ago(one.last.at, now)} by {one.last.by}" if one.last else "-"
     state = f"{one.state.value}: {one.why}" if one.why else one.state.value
+    if one.state is State.SAME and told.found.record:
+        state = f"{state} {ago(told.found.record.at, now)}"
     return f"{one.key.kind} {where}{one.key.name}", _used(one), _keys(one), state, changed
 
 

@@ -55,7 +55,9 @@ class Pod(msgspec.Struct, gc=False):
 
     @property
     def runs(self) -> bool:
-        return self.status.phase not in {"Succeeded", "Failed"}
+        """It has not ended, and is not on its way out."""
+        ended = self.status.phase in {"Succeeded", "Failed"}
+        return not ended and self.metadata.deletion_timestamp is None
 
 
 class Finding(msgspec.Struct, frozen=True, gc=False):

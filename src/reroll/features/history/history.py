@@ -100,7 +100,9 @@ def keys_of(entry: str) -> frozenset[str] | None:
 def _of_record(copy: Copy) -> Iterator[Happened]:
     record = copy.record
     if record.rolled:
-        reason = record.why if record.rolled == record.at else Reason.CONFIG_CHANGED.word
+        # A later record keeps what the last roll was for; a restart was for nothing that changed.
+        kept = Reason.CONFIG_CHANGED if record.by else Reason.RESTARTED
+        reason = record.why if record.rolled == record.at else kept.word
         yield Happened(
             at=record.rolled,
             workload=copy.workload,
