@@ -9,6 +9,7 @@ from xml.etree import ElementTree as ET
 from tests.scenarios.rolling import Command, a_web
 from tests.scenarios.stage import ENABLED, Controller, Stage, a
 from tests.support import build
+from tests.support.settled import is_settled
 from tests.support.terminal import in_terminal
 
 from reroll.cli.errors import Exit
@@ -126,6 +127,27 @@ def test_a_roll_of_sync_is_none_for_the_controller_and_the_other_way_round(
     stage.rolled(web, number)
 
     assert sync("--exit-code").code == Exit.NOTHING
+
+    for number in range(3):
+        stage.change("Secret", "db", password=f"race {number}")
+        assert sync("--wait").code == Exit.OK
+    stage.quiet(web)
+    assert len(stage.revisions(web)) == 6, "each change is one roll, whoever made it"
+
+
+def test_a_rollout_that_somebody_else_began_is_waited_for(stage: Stage, sync: Command) -> None:
+    stage.make(build.configmap())
+    web = stage.make(a_web())
+    stage.settled(web)
+    sync()
+    slow = {"metadata": {"annotations": {"dev.reroll.dev/ready-after": "2s"}}}
+    stage.api.patch(stage.path(web), {"spec": {"template": slow}})
+
+    done = sync("--wait", "-o", "json")
+
+    assert done.code == Exit.OK
+    assert [one["result"] for one in done.json["workloads"]] == ["rolled"]
+    assert is_settled(stage.get(web))
 
 
 def test_a_result_for_ci_systems(stage: Stage, sync: Command, tmp_path: Path) -> None:

@@ -77,7 +77,7 @@ async def _plan(view: View, args: argparse.Namespace) -> int:
     clock = SystemClock()
     look = await chosen.looked(view, args, clock)
     keys = using(look, args.source) if args.source else tuple(look.workloads)
-    decisions = [await look.decide(key) for key in keys]
+    decisions = await look.decisions(keys)
     notes = list(look.notes)
     if written is None:
         rows = [_now(look, decision) for decision in decisions]

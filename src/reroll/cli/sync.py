@@ -52,7 +52,7 @@ async def _sync(view: View, args: argparse.Namespace) -> int:
         view, args, session.clock, session.journal, make_key=not args.dry_run
     )
     keys = using(look, args.source) if args.source else tuple(look.workloads)
-    works = [work(look, await look.decide(key)) for key in keys]
+    works = [work(look, decision) for decision in await look.decisions(keys)]
     refused = [_refused(one.key) for one in works if args.workloads and one.plan.reason in OUT]
     mine = [one for one in works if one.plan.reason not in OUT]
     if args.dry_run:

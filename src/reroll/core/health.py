@@ -27,6 +27,8 @@ class Health(msgspec.Struct, frozen=True, gc=False):
     updated: int = 0
     """Pods of the newest template."""
     ready: int = 0
+    replacing: bool = False
+    """Pods are being replaced, rather than just not ready."""
 
 
 class _Condition(msgspec.Struct, gc=False):
@@ -70,11 +72,12 @@ def health(kind: Kind, manifest: Manifest, *, lent: int = 0) -> Health:
         waits = f"{updated} of {wanted} pods are new"
     elif old > 0:
         waits = f"{old} old {_pods(old)} not gone yet"
-    elif ready < total:
-        waits = f"{ready} of {total} pods are ready"
     else:
-        waits = _word(kind, counts, manifest)
-    return Health(State.GOES_ON if waits else State.DONE, waits, total, updated, ready)
+        waits = f"{ready} of {total} pods are ready" if ready < total else ""
+        waits = waits or _word(kind, counts, manifest)
+        state = State.GOES_ON if waits else State.DONE
+        return Health(state, waits, total, updated, ready)
+    return Health(State.GOES_ON, waits, total, updated, ready, replacing=True)
 
 
 def _number(text: str) -> int:

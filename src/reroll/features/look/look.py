@@ -147,6 +147,16 @@ class Look:
         reason = Reason.OPTED_OUT if out else Reason.NOT_ENABLED
         return Decision(key, Plan(reason, reason.sentence))
 
+    async def decisions(self, keys: Iterable[Key], at_once: int = 8) -> list[Decision]:
+        """The same for several, in their order."""
+        slots = asyncio.Semaphore(at_once)
+
+        async def one(key: Key) -> Decision:
+            async with slots:
+                return await self.decide(key)
+
+        return list(await asyncio.gather(*map(one, keys)))
+
     async def _namespaces(self) -> None:
         """What Namespaces say for all in them."""
         place = self._lists.namespace

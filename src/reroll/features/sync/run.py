@@ -85,6 +85,8 @@ class Run:
             await self._begin(self, work, deadline)
             if work.outcome is Outcome.ROLLING:
                 await self._follow(work, deadline)
+            elif self._options.wait and work.outcome in {Outcome.NOTHING, Outcome.RECORDED}:
+                await self._join(work, deadline)
         except ApiError as error:
             self._change(work, Outcome.FAILED, str(error))
         self._broken |= work.has_failed
@@ -162,12 +164,27 @@ class Run:
             waits = "" if replaces else "its pods are replaced when somebody deletes them"
             self._change(work, Outcome.ROLLED, waits)
             return
+        await self._until_over(work, deadline)
+
+    async def _until_over(self, work: Work, deadline: datetime) -> None:
         while (found := await self._health(work, deadline)) is not None:
             if self._judge(work, found):
                 return
             if not await self._sleep(POLL, deadline):
                 await self._late(work)
                 return
+
+    async def _join(self, work: Work, deadline: datetime) -> None:
+        """A rollout that somebody else began is waited for too: the controller, or a deploy."""
+        if not work.kind.counts or not self._workload(work).replaces_pods:
+            return
+        found, outcome = await self._health(work, deadline), work.outcome
+        if found is None or not found.replacing:
+            return
+        self._change(work, Outcome.ROLLING, found.message)
+        await self._until_over(work, deadline)
+        if work.outcome is Outcome.ROLLED and outcome is Outcome.RECORDED:
+            self._change(work, outcome, work.message)
 
     async def _health(self, work: Work, deadline: datetime) -> Health | None:
         """Of what runs its pods: itself, or the Rollout that has its template."""
@@ -257,8 +274,8 @@ class Run:
 
     def _change(self, work: Work, outcome: Outcome, detail: str) -> None:
         work.outcome, work.detail = outcome, detail
-        if outcome not in {Outcome.PENDING, Outcome.ROLLING} and work.ended is None:
-            work.ended = self._clock.now()
+        under_way = outcome in {Outcome.PENDING, Outcome.ROLLING}
+        work.ended = None if under_way else work.ended or self._clock.now()
         self._show(work)
 
     def _met(self, error: ApiError | None) -> None:
