@@ -5,12 +5,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.scenarios.stage import ENABLED, Controller, Stage
+from tests.scenarios.stage import ENABLED, Controller, Stage, a
 from tests.support import build
 from tests.support.command import Finished, reroll
 from tests.support.terminal import in_terminal
 from tests.support.tools import kubeconfig_of
 
+from reroll.core.kinds import KINDS
 from reroll.core.plan import GATES
 from reroll.devcluster.api import path_to
 from reroll.devcluster.cluster import DevCluster
@@ -65,7 +66,7 @@ def test_a_workload_that_rolled_says_why_and_who_changed_what(
         f"It is opted in by annotation reroll.dev/enabled on {where} (dialect reroll)."
     )
     assert "because of configmap/app#level (level)." in lines[2]
-    assert lines[3] == "Now: UpToDate: its pods were made with the current configuration."
+    assert lines[3] == "Decision: UpToDate: its pods were made with the current configuration."
     app = source(facts, "app")
     assert (app["content"], app["changedBy"]) == ("as recorded", "night-shift")
     assert app["uses"] == [
@@ -87,7 +88,7 @@ def test_a_workload_that_rolled_says_why_and_who_changed_what(
     running.stop()
     stage.change("ConfigMap", "app", level="trace")
     late = explain("deployment/web")
-    assert "Now: ConfigChanged: configmap/app#level changed." in flat(late.out)
+    assert "Decision: ConfigChanged: configmap/app#level changed." in flat(late.out)
     assert "changed since" in late.out
 
     seen = in_terminal(
@@ -95,7 +96,7 @@ def test_a_workload_that_rolled_says_why_and_who_changed_what(
         stage.namespace, "--kubeconfig", kubeconfig_of(cluster, "admin"), columns=72,
     )  # fmt: skip
     assert (seen.code, seen.widest <= 72) == (0, True)
-    assert "Now: ConfigChanged" in seen.text
+    assert "Decision: ConfigChanged" in seen.text
 
 
 def test_a_workload_that_is_not_opted_in_says_what_would_be(
@@ -116,7 +117,7 @@ def test_a_workload_that_is_not_opted_in_says_what_would_be(
     lines = flat(done.out)
     assert lines[1].startswith("It did not opt in: no annotation on it or its Namespace")
     assert lines[2] == "It has no record: Reroll has not adopted it."
-    assert lines[3] == "Now: NotEnabled: the workload did not opt in."
+    assert lines[3] == "Decision: NotEnabled: the workload did not opt in."
     assert lines[4] == (
         f'It would roll if annotation reroll.dev/enabled: "true" on {where} were set '
         "and what it uses changed."
@@ -194,3 +195,27 @@ def test_a_workload_that_does_not_exist_is_told_with_the_nearest_names(
     assert wrong.code == 1
     assert word.code == 2
     assert "'pod/web' names no workload; write KIND/NAME with one of deployment" in word.err
+
+
+def test_every_kind_is_explained_and_what_may_not_be_read_is_told(
+    stage: Stage, explain: Callable[..., Finished], kubeconfig_for: Callable[..., Path]
+) -> None:
+    stage.make(build.configmap("app"), build.secret("db"))
+    kinds = [row for row in KINDS if row.name != "Rollout"]
+    for row in kinds:
+        stage.make(a(row, "web", uses=["configmap/app", "secret/db#password"], annotations=ENABLED))
+    for row in kinds:
+        facts = explain(f"{row.name.lower()}/web", "-o", "json").json
+        assert [one["name"] for one in facts["sources"]] == ["app", "db"], row.name
+        assert facts["reason"] == "Adopted"
+        assert facts["decided"][1]["value"] == row.default_strategy
+
+    configs = {**READ[1], "resources": ["configmaps"]}
+    blind = explain("deployment/web", identity=kubeconfig_for([READ[0], configs, READ[2]], None))
+    assert blind.code == 1
+    words = flat(blind.out)
+    assert "Decision: Waiting: the content of its sources is being read" not in words
+    assert any(line.startswith("Secret db") and "may not be read" in line for line in words)
+    assert any(line.startswith("ConfigMap app") and "not recorded yet" in line for line in words)
+    assert blind.err.count("secrets/db") == 1
+    assert "grant `get` on secrets" in blind.err

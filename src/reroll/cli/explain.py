@@ -13,7 +13,7 @@ from reroll.cli.errors import CommandError, Exit
 from reroll.cli.output import add_output_flag, print_json, print_lines, print_table, warn
 from reroll.cli.times import ago, moment
 from reroll.clock import SystemClock
-from reroll.core.compare import Snapshot
+from reroll.core.compare import Absence, Snapshot
 from reroll.core.objects import Key
 from reroll.core.policy import ENABLED
 from reroll.core.records import Unreadable
@@ -73,7 +73,9 @@ async def _told(view: View, args: argparse.Namespace, look: Look, key: Key, now:
         raise CommandError(f"{key} is gone, or the workload of another one")
     listed, world = look.workloads[key], look.world
     used = {Key(use.kind, key.namespace, use.name) for use in seen.workload.uses}
-    known = await writes_of(view, used | {reference.source for reference in seen.references})
+    used |= {reference.source for reference in seen.references}
+    refused = {key for key, held in seen.sources.items() if held is Absence.FORBIDDEN}
+    known = await writes_of(view, used - refused)
     info = world.namespaces.that_counts(key.namespace)
     said = Said(
         key,
@@ -95,7 +97,7 @@ def _sentences(told: Told, now: datetime) -> Iterator[str]:
     yield f"{seen.workload.key}"
     yield f"  {_opted(told)}"
     yield f"  {_recorded(told, now)}"
-    yield f"  Now: {found.plan.reason.word}: {found.plan.message}."
+    yield f"  Decision: {found.plan.reason.word}: {found.plan.message}."
     if found.plan.roll:
         yield f"  It rolls by {found.plan.roll.value}."
     if found.if_in:

@@ -27,7 +27,7 @@ class State(StrEnum):
     NEW = "not recorded yet"
     MISSING = "missing"
     ABSENT = "absent, may be"
-    UNREAD = "could not be read"
+    UNREAD = "not known"
     IGNORED = "does not count"
     PRESENCE = "only has to exist"
 
