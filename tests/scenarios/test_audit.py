@@ -15,7 +15,7 @@ from tests.support.build import Object
 from tests.support.command import Finished, reroll
 from tests.support.pages import DOCS, files
 from tests.support.terminal import in_terminal
-from tests.support.tools import kubeconfig_of
+from tests.support.tools import Tool, kubeconfig_of
 
 from reroll.devcluster.api import path_to
 from reroll.devcluster.cluster import DevCluster
@@ -129,6 +129,9 @@ def two_keys(name: str) -> Object:
     return build.configmap(name, {"key": "value", "other": "value"})
 
 
+LASTING = {"template_annotations": {"dev.reroll.dev/complete-after": "10m"}}
+
+
 def labelled(name: str) -> Object:
     return build.configmap(name, labels={"tier": "a"})
 
@@ -205,16 +208,13 @@ SHAPES: dict[str, Shape] = {
     "deployment": Shape("stale", lambda n: {"uses": [f"configmap/{n}"]}, make=build.deployment),
     "statefulset": Shape("stale", lambda n: {"uses": [f"configmap/{n}"]}, make=build.statefulset),
     "daemonset": Shape("stale", lambda n: {"uses": [f"configmap/{n}"]}, make=build.daemonset),
-    "job": Shape(
-        "stale",
-        lambda n: {
-            "uses": [f"configmap/{n}"],
-            "template_annotations": {"dev.reroll.dev/complete-after": "10m"},
-        },
-        make=build.job,
+    "job": Shape("stale", lambda n: {"uses": [f"configmap/{n}"], **LASTING}, make=build.job),
+    "cronjob": Shape(
+        "stale", lambda n: {"uses": [f"configmap/{n}"], **LASTING}, make=build.cronjob
     ),
 }
 OWNERS = {
+    "cronjob": "CronJob",
     "deployment": "Deployment",
     "statefulset": "StatefulSet",
     "daemonset": "DaemonSet",
@@ -270,9 +270,11 @@ def test_the_audit_is_right_about_a_cluster_prepared_by_hand(
     audit_command: Callable[..., Finished],
     kubeconfig_for: Callable[..., Path],
     audit: Callable[..., list[dict[str, Any]]],
+    kubectl: Tool,
 ) -> None:
     for name, shape in SHAPES.items():
         stage.make(*filter(None, [shape.source(name)]), shape.make(name, **shape.uses(name)))
+    kubectl("create", "job", "now", "--from=cronjob/cronjob", "-n", stage.namespace)
     a_second_after(started(stage))
     for name, shape in SHAPES.items():
         shape.change(stage, name)
