@@ -24,7 +24,7 @@ GRAPH = Graph(
     ),
     workloads=(WEB, JOBS),
     missing=frozenset((DB,)),
-    orphans=(OLD,),
+    orphans=frozenset((OLD,)),
 )
 NASTY = Key("ConfigMap", "shop", '</text><script>"\\]#')
 EVIL = Graph((Edge(NASTY, WEB, ('"]; x -> y',), True, False),), (WEB,), frozenset())
@@ -67,7 +67,7 @@ def test_the_picture_is_well_formed_and_says_every_name(graph: Graph) -> None:
     root = ET.fromstring(text)
     assert root.tag == "{http://www.w3.org/2000/svg}svg"
     names = {one.text for one in root.iter("{http://www.w3.org/2000/svg}text")}
-    assert names == {str(key) for key in (*graph.sources, *graph.workloads)}
+    assert names == {f"{key}{graph.note(key)}" for key in (*graph.sources, *graph.workloads)}
     assert len(list(root.iter("{http://www.w3.org/2000/svg}path"))) == len(graph.edges)
     assert not list(root.iter("{http://www.w3.org/2000/svg}script"))
     assert text == "\n".join(svg(graph))
@@ -86,7 +86,8 @@ def test_boxes_do_not_overlap_and_stay_in_the_picture() -> None:
 def test_graphviz_and_mermaid_name_every_node_once() -> None:
     lines = list(dot(GRAPH))
     assert lines[0] == "digraph reroll {"
-    assert '  "Secret shop/db" [shape=folder, style=dashed, color=red];' in lines
+    missing = 'style=dashed, color=red, label="Secret shop/db (missing)"'
+    assert f'  "Secret shop/db" [shape=folder, {missing}];' in lines
     edge = '"Secret shop/db" -> "CronJob shop/nightly"'
     assert f'  {edge} [tooltip="env PASSWORD of container main", style=dashed];' in lines
     drawn = "\n".join(mermaid(GRAPH))
@@ -130,4 +131,4 @@ def test_what_machines_keep_for_themselves_is_no_orphan() -> None:
         Key("ConfigMap", "shop", "kube-root-ca.crt"): Metadata("kube-root-ca.crt"),
         Key("Secret", "shop", "v1"): Metadata("v1", labels={"owner": "helm"}),
     }
-    assert orphans(stubs, frozenset({("shop", "app")})) == (OLD,)
+    assert orphans(stubs, {("shop", "app")}) == {OLD}

@@ -87,7 +87,7 @@ async def _graph(view: View, args: argparse.Namespace) -> Graph:
     elif args.target:
         # One that nobody uses can be asked for too.
         unused = sources.there.keys() - {edge.source for edge in found.edges}
-        found = found._replace(orphans=tuple(sorted(unused)))
+        found = found._replace(orphans=frozenset(unused))
     return found
 
 
@@ -111,7 +111,7 @@ async def _members(view: View, args: argparse.Namespace) -> list[Member]:
     ]
 
 
-async def _orphans(view: View, found: Graph, sources: Configs) -> tuple[Key, ...]:
+async def _orphans(view: View, found: Graph, sources: Configs) -> frozenset[Key]:
     """What nothing names, of all that each cluster has; none if something may not be looked at."""
     used = {(edge.source.namespace, edge.source.name) for edge in found.edges}
     gaps = len(view.gaps)
@@ -122,8 +122,8 @@ async def _orphans(view: View, found: Graph, sources: Configs) -> tuple[Key, ...
                 used |= {(one.metadata.namespace, name) for name in names}
     if len(view.gaps) > gaps:
         view.gaps.append("what nobody uses cannot be told, because of what may not be listed")
-        return ()
-    return orphans(sources.there, frozenset(used))
+        return frozenset()
+    return orphans(sources.there, used)
 
 
 def _document(one: Document) -> dict[str, Any]:

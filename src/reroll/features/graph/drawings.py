@@ -6,27 +6,26 @@ from typing import Any
 from reroll.core.objects import Key
 from reroll.features.graph.graph import Edge, Graph
 
-MISSING, ORPHAN = "missing", "nobody uses it"
-
 
 def tree(graph: Graph, root: Key | None = None) -> Iterator[str]:
     """Sources with who uses them, by namespace; from a workload as `root`, what it uses."""
     if root is not None and root in graph.workloads:
-        edges = graph.used_by(root)
+        edges = [edge for edge in graph.edges if edge.workload == root]
         yield str(root)
         lines = [
-            f"{_name(edge.source, root)}{_note(graph, edge.source)}: {_how(edge)}" for edge in edges
+            f"{_name(edge.source, root)}{graph.note(edge.source)}: {_how(edge)}" for edge in edges
         ]
         yield from _branches(lines or ["uses no ConfigMap or Secret"], "")
         return
-    for namespace in sorted({key.namespace for key in graph.sources}):
+    spaces: dict[str, dict[Key, list[Edge]]] = {}
+    for source, users in graph.users().items():
+        spaces.setdefault(source.namespace, {})[source] = users
+    for namespace, sources in sorted(spaces.items()):
         yield namespace
-        sources = [key for key in graph.sources if key.namespace == namespace]
-        for place, source in enumerate(sources):
-            last = place == len(sources) - 1
-            yield f"{'└─ ' if last else '├─ '}{source.kind} {source.name}{_note(graph, source)}"
-            lines = [f"{_name(e.workload, source)}: {_how(e)}" for e in graph.users(source)]
-            yield from _branches(lines, "   " if last else "│  ")
+        for left, (source, users) in zip(range(len(sources))[::-1], sources.items(), strict=True):
+            yield f"{'├─ ' if left else '└─ '}{source.kind} {source.name}{graph.note(source)}"
+            lines = [f"{_name(edge.workload, source)}: {_how(edge)}" for edge in users]
+            yield from _branches(lines, "│  " if left else "   ")
 
 
 def _branches(lines: list[str], indent: str) -> Iterator[str]:
@@ -47,12 +46,6 @@ def _rolls(edge: Edge) -> str:
     return "" if edge.rolls else " (does not roll)"
 
 
-def _note(graph: Graph, source: Key) -> str:
-    if source in graph.missing:
-        return f" ({MISSING})"
-    return f" ({ORPHAN})" if source in graph.orphans else ""
-
-
 def dot(graph: Graph) -> Iterator[str]:
     """For Graphviz: `reroll graph -o dot | dot -Tpng`."""
     yield "digraph reroll {"
@@ -61,7 +54,8 @@ def dot(graph: Graph) -> Iterator[str]:
     for source in graph.sources:
         looks = ", style=dashed, color=red" if source in graph.missing else ""
         looks = ", color=gray" if source in graph.orphans else looks
-        yield f"  {_quoted(str(source))} [shape=folder{looks}];"
+        label = f", label={_quoted(str(source) + graph.note(source))}" if looks else ""
+        yield f"  {_quoted(str(source))} [shape=folder{looks}{label}];"
     for workload in graph.workloads:
         yield f"  {_quoted(str(workload))};"
     for edge in graph.edges:
@@ -78,10 +72,11 @@ def _quoted(text: str) -> str:
 
 def mermaid(graph: Graph) -> Iterator[str]:
     """For Markdown that draws Mermaid."""
-    ids = {key: f"n{place}" for place, key in enumerate((*graph.sources, *graph.workloads))}
+    sources = graph.sources
+    ids = {key: f"n{place}" for place, key in enumerate((*sources, *graph.workloads))}
     yield "graph LR"
-    for source in graph.sources:
-        note = _note(graph, source)
+    for source in sources:
+        note = graph.note(source)
         kind = ":::missing" if source in graph.missing else ":::orphan" if note else ""
         yield f'  {ids[source]}[/"{_plain(str(source) + note)}"/]{kind}'
     for workload in graph.workloads:
@@ -103,9 +98,9 @@ def facts(graph: Graph) -> dict[str, Any]:
             {
                 **key._asdict(),
                 "missing": key in graph.missing,
-                "users": len(graph.users(key)),
+                "users": len(users),
             }
-            for key in graph.sources
+            for key, users in graph.users().items()
         ],
         "workloads": [key._asdict() for key in graph.workloads],
         "uses": [

@@ -4,7 +4,7 @@ Pure. An edge is a use, whether or not its workload is opted in; `rolls` tells t
 source would roll the workload.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from reroll.core.claims import claimed
@@ -28,18 +28,25 @@ class Graph(NamedTuple):
     workloads: tuple[Key, ...]
     missing: frozenset[Key]
     """Sources that workloads use and that do not exist."""
-    orphans: tuple[Key, ...] = ()
+    orphans: frozenset[Key] = frozenset()
     """Sources that nobody uses."""
 
     @property
     def sources(self) -> tuple[Key, ...]:
-        return tuple(sorted({edge.source for edge in self.edges} | set(self.orphans)))
+        return tuple(sorted({edge.source for edge in self.edges} | self.orphans))
 
-    def users(self, source: Key) -> list[Edge]:
-        return [edge for edge in self.edges if edge.source == source]
+    def note(self, source: Key) -> str:
+        """What is to be said behind its name."""
+        if source in self.missing:
+            return " (missing)"
+        return " (nobody uses it)" if source in self.orphans else ""
 
-    def used_by(self, workload: Key) -> list[Edge]:
-        return [edge for edge in self.edges if edge.workload == workload]
+    def users(self) -> dict[Key, list[Edge]]:
+        """The uses of each source, also of those that have none."""
+        found: dict[Key, list[Edge]] = {source: [] for source in self.sources}
+        for edge in self.edges:
+            found[edge.source].append(edge)
+        return found
 
     def around(self, node: Key) -> "Graph":
         """Only what has to do with one source or one workload."""
@@ -49,7 +56,7 @@ class Graph(NamedTuple):
             edges,
             tuple(sorted(workloads)),
             self.missing & {edge.source for edge in edges},
-            tuple(key for key in self.orphans if key == node),
+            self.orphans & {node},
         )
 
 
@@ -103,14 +110,14 @@ def _edges(member: Member, there: frozenset[Key]) -> Iterator[Edge]:
 _MADE_BY_MACHINES = frozenset(("kube-root-ca.crt",))
 
 
-def orphans(stubs: Mapping[Key, Metadata], used: frozenset[tuple[str, str]]) -> tuple[Key, ...]:
+def orphans(stubs: Mapping[Key, Metadata], used: Collection[tuple[str, str]]) -> frozenset[Key]:
     """The sources that nothing names; `used` are namespaces and names.
 
     Helm's releases and what Kubernetes puts into every namespace are for nobody to use.
     """
-    return tuple(
+    return frozenset(
         key
-        for key, metadata in sorted(stubs.items())
+        for key, metadata in stubs.items()
         if (key.namespace, key.name) not in used
         and key.name not in _MADE_BY_MACHINES
         and (metadata.labels or {}).get("owner") != "helm"

@@ -25,7 +25,8 @@ path.idle { stroke: #999; stroke-dasharray: 5 4 }"""
 
 def svg(graph: Graph) -> Iterator[str]:
     sources, workloads = graph.sources, _ordered(graph)
-    left, right = _width(sources), _width(workloads)
+    names = {key: f"{key}{graph.note(key)}" for key in (*sources, *workloads)}
+    left, right = _width(names[key] for key in sources), _width(names[key] for key in workloads)
     rows = max(len(sources), len(workloads), 1)
     width, height = 2 * MARGIN + left + GAP + right, 2 * MARGIN + rows * ROW
     yield (
@@ -40,9 +41,9 @@ def svg(graph: Graph) -> Iterator[str]:
         yield _curve(begin, _middle(at[edge.source]), end, _middle(at[edge.workload]), edge)
     for key in sources:
         kind = "missing" if key in graph.missing else "orphan" if key in graph.orphans else ""
-        yield from _box(key, f"source {kind}".strip(), MARGIN, at[key], left)
+        yield from _box(names[key], f"source {kind}".strip(), MARGIN, at[key], left)
     for key in workloads:
-        yield from _box(key, "workload", end, at[key], right)
+        yield from _box(names[key], "workload", end, at[key], right)
     yield "</svg>"
 
 
@@ -59,8 +60,8 @@ def _mean(numbers: list[int]) -> float:
     return sum(numbers) / len(numbers) if numbers else float("inf")
 
 
-def _width(keys: Iterable[Key]) -> int:
-    return int(LETTER * max((len(str(key)) for key in keys), default=0)) + 20
+def _width(names: Iterable[str]) -> int:
+    return int(LETTER * max(map(len, names), default=0)) + 20
 
 
 def _middle(place: int) -> int:
@@ -74,8 +75,8 @@ def _curve(x1: int, y1: int, x2: int, y2: int, edge: Edge) -> str:
     return f'<path d="{line}"{kind}><title>{escape("; ".join(edge.hows))}</title></path>'
 
 
-def _box(key: Key, kind: str, x: int, place: int, width: int) -> Iterator[str]:
+def _box(name: str, kind: str, x: int, place: int, width: int) -> Iterator[str]:
     y = MARGIN + place * ROW
     yield f"<g class={quoteattr(kind)}>"
     yield f'<rect x="{x}" y="{y}" width="{width}" height="{BOX}"/>'
-    yield f'<text x="{x + 10}" y="{y + 19}">{escape(str(key))}</text></g>'
+    yield f'<text x="{x + 10}" y="{y + 19}">{escape(name)}</text></g>'
