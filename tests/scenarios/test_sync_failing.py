@@ -160,6 +160,27 @@ def test_ctrl_c_says_what_is_under_way(stage: Stage, sync: Command, cluster: Dev
     assert eventually(lambda: stage.events(web, "ConfigChanged"), "the Event was sent")
 
 
+def test_what_somebody_else_deploys_meanwhile_is_not_undone(
+    stage: Stage, sync: Command, cluster: DevCluster
+) -> None:
+    stage.make(build.configmap())
+    web = that_fails(stage, a_web())
+    sync()
+    stage.change("ConfigMap", "app", key="broken")
+    image = {"spec": {"containers": [{"name": "main", "image": "mended:2"}]}}
+    args = ("--rollback-on-failure", "--timeout", "3s")
+
+    with started(stage.namespace, cluster.kubeconfig("admin"), *args) as (process, err):
+        heard(err, "updated")
+        patch = {"spec": {"template": image}}
+        stage.api.patch(stage.path(web), patch, kind="strategic")
+        rest = err.read()
+
+    assert process.returncode == Exit.TIMED_OUT
+    assert "not rolled back: somebody else changed its template meanwhile" in rest
+    assert stage.template(web)["spec"]["containers"][0]["image"] == "mended:2"
+
+
 def test_an_api_server_that_goes_away_is_waited_for(
     stage: Stage, sync: Command, fault_proxy: FaultProxy
 ) -> None:

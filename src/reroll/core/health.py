@@ -61,23 +61,31 @@ def health(kind: Kind, manifest: Manifest, *, lent: int = 0) -> Health:
     total = replicas(kind, manifest)
     if trouble := _trouble(counts, manifest):
         return Health(State.FAILED, trouble, total, updated, ready)
-    wanted = max(0, total - number_at(manifest, counts.partition))
-    old = there - updated if wanted == total else 0
-    if not is_observed(manifest.status, manifest.metadata.generation) or (
-        lent and lent > _number(text_at(manifest, counts.lent))
-    ):
-        waits = "the change has not been noticed yet"
-        updated = 0
-    elif updated < wanted:
-        waits = f"{updated} of {wanted} pods are new"
-    elif old > 0:
-        waits = f"{old} old {_pods(old)} not gone yet"
-    else:
-        waits = f"{ready} of {total} pods are ready" if ready < total else ""
-        waits = waits or _word(kind, counts, manifest)
-        state = State.GOES_ON if waits else State.DONE
-        return Health(state, waits, total, updated, ready)
-    return Health(State.GOES_ON, waits, total, updated, ready, replacing=True)
+    observed = is_observed(manifest.status, manifest.metadata.generation)
+    if not observed or lent > _number(text_at(manifest, counts.lent)):
+        told = "the change has not been noticed yet"
+        return Health(State.GOES_ON, told, total, 0, ready, replacing=True)
+    if waits := _replacing(total - number_at(manifest, counts.partition), total, updated, there):
+        told = waits + _pause(counts, manifest)
+        return Health(State.GOES_ON, told, total, updated, ready, replacing=True)
+    waits = f"{ready} of {total} pods are ready" if ready < total else ""
+    waits = waits or _word(kind, counts, manifest)
+    return Health(State.GOES_ON if waits else State.DONE, waits, total, updated, ready)
+
+
+def _replacing(wanted: int, total: int, updated: int, there: int) -> str:
+    """Which pods are still to be replaced; nothing if none is."""
+    if updated < wanted:
+        return f"{updated} of {wanted} pods are new"
+    old = there - updated
+    # With a partition, old pods are there to stay.
+    return f"{old} old {_pods(old)} not gone yet" if old > 0 and wanted == total else ""
+
+
+def _pause(counts: Counts, manifest: Manifest) -> str:
+    if text_at(manifest, counts.phase) != "Paused":
+        return ""
+    return f" (paused: {_status(manifest).message})"
 
 
 def _number(text: str) -> int:

@@ -10,10 +10,12 @@ from typing import Any
 import msgspec
 
 from reroll.clock import Clock
-from reroll.core.patches import pointer
+from reroll.core.patches import RESTARTED_AT, pointer
 from reroll.core.plan import declined
+from reroll.core.pods import without_empty
 from reroll.core.policy import STATE
 from reroll.core.records import write
+from reroll.core.vocabulary import Vocabulary
 from reroll.core.workloads import Manifest, pick
 from reroll.features.look.look import Look
 from reroll.features.sync.work import Work
@@ -28,13 +30,22 @@ class NoWayBackError(Exception):
     """There is nothing to go back to, or somebody else went on from here."""
 
 
-async def undo(client: Client, clock: Clock, look: Look, work: Work) -> None:
-    raw = pick(work.before, work.kind.template)
+async def undo(client: Client, clock: Clock, look: Look, work: Work, now: Any) -> None:
+    """`now`: the template that the workload has."""
+    raw, words = pick(work.before, work.kind.template), look.world.dialects.words
     before = msgspec.json.decode(raw) if raw else {}
-    if before == work.after:
+    rolled = now if work.after is None else work.after
+    if _bare(now, words) != _bare(before, words) or without_empty(now) != without_empty(rolled):
+        raise NoWayBackError("somebody else changed its template meanwhile")
+    if before == now:
         raise NoWayBackError("its template never changed, only its pods were replaced")
-    key = work.key
-    operations = [*_guards(work), *_record(clock, look, work), _put(work, before)]
+    key, path = work.key, pointer(*work.kind.template)
+    operations = [
+        {"op": "test", "path": "/metadata/uid", "value": work.before.metadata.uid},
+        {"op": "test", "path": path, "value": now},
+        *_record(clock, look, work),
+        {"op": "replace", "path": path, "value": before},
+    ]
     request = wire.json_patch(wire.resource_of(work.kind), key.namespace, key.name, operations)
     try:
         answer = await client.send(request)
@@ -43,10 +54,22 @@ async def undo(client: Client, clock: Clock, look: Look, work: Work) -> None:
     look.world.workload_seen(work.kind, _manifest.decode(answer), watched=True)
 
 
-def _guards(work: Work) -> list[dict[str, Any]]:
-    uid = {"op": "test", "path": "/metadata/uid", "value": work.before.metadata.uid}
-    path = pointer(*work.kind.template)
-    return [uid, {"op": "test", "path": path, "value": work.after}]
+def _bare(template: Any, words: Vocabulary) -> Any:
+    """A template without what a roll writes into it."""
+    metadata, spec = dict(template.get("metadata") or {}), dict(template.get("spec") or {})
+    annotations = metadata.get("annotations") or {}
+    metadata["annotations"] = {
+        name: text for name, text in annotations.items() if not _is_mark(name, words)
+    }
+    spec["containers"] = [
+        {**one, "env": [v for v in one.get("env") or () if not _is_mark(v["name"], words)]}
+        for one in spec.get("containers") or ()
+    ]
+    return without_empty({**template, "metadata": metadata, "spec": spec})
+
+
+def _is_mark(name: str, words: Vocabulary) -> bool:
+    return name == RESTARTED_AT or words.is_mark(name)
 
 
 def _record(clock: Clock, look: Look, work: Work) -> list[dict[str, Any]]:
@@ -60,7 +83,3 @@ def _record(clock: Clock, look: Look, work: Work) -> list[dict[str, Any]]:
         {"op": "test", "path": path, "value": seen.workload.record_text},
         {"op": "add", "path": path, "value": write(record)},
     ]
-
-
-def _put(work: Work, template: object) -> dict[str, Any]:
-    return {"op": "replace", "path": pointer(*work.kind.template), "value": template}

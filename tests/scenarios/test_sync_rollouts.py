@@ -1,0 +1,44 @@
+"""`reroll sync --wait` with Argo Rollouts that do more than replace pods."""
+
+import pytest
+from tests.scenarios.rolling import Command
+from tests.scenarios.stage import ENABLED, STAMP, Stage
+from tests.scenarios.test_rollout_kind import referring, template_only
+from tests.support import build
+
+from reroll.cli.errors import Exit
+
+pytestmark = pytest.mark.usefixtures("rollouts")
+
+
+def test_the_rollout_is_waited_for_that_runs_the_template_of_a_deployment(
+    stage: Stage, sync: Command
+) -> None:
+    slow = {"dev.reroll.dev/ready-after": "1s"}
+    deployment, web = template_only(template_annotations=slow), referring(enabled="true")
+    stage.make(build.configmap("app"), deployment, web)
+    stage.settled(web)
+    sync()
+    stage.change("ConfigMap", "app", key="new")
+
+    done = sync("--wait", "-o", "json")
+
+    assert done.code == Exit.OK, done.err
+    [told] = done.json["workloads"]
+    assert (told["kind"], told["pods"]) == ("Deployment", {"ready": 2, "total": 2, "updated": 2})
+    stamps = {pod["metadata"]["annotations"].get(STAMP) for pod in stage.pods(web)}
+    assert stamps == {stage.stamp(deployment)}
+
+
+def test_a_rollout_that_waits_for_a_person_is_told(stage: Stage, sync: Command) -> None:
+    steps = [{"setWeight": 50}, {"pause": {}}]
+    web = build.rollout(uses="configmap/app", annotations=ENABLED, replicas=2, steps=steps)
+    stage.make(build.configmap("app"), web)
+    stage.settled(web)
+    sync()
+    stage.change("ConfigMap", "app", key="new")
+
+    done = sync("--wait", "--timeout", "3s")
+
+    assert done.code == Exit.TIMED_OUT
+    assert "1 of 2 pods are new (paused: CanaryPauseStep)" in done.out
