@@ -80,6 +80,9 @@ def test_a_namespace_a_source_and_a_workload_are_drawn_as_trees(
         "├─ ConfigMap app: envFrom of container main",
         "└─ ConfigMap extra: annotation",
     ]
+    everywhere = reroll("graph", "-A", "--kubeconfig", kubeconfig_of(cluster, "admin"))
+    for line in whole.out.splitlines():
+        assert line in everywhere.out.splitlines()
     calls = audit(reader)
     assert {call["verb"] for call in calls} == {"list", "get"}
     seen = in_terminal(

@@ -92,6 +92,13 @@ def test_rolls_are_told_with_keys_and_managers_the_newest_first(
         "night-shift",
     ]  # fmt: skip
     assert len(history("--limit", "1").out.splitlines()) == 2
+
+    stage.api.delete(secret)
+    stage.change("ConfigMap", "app", size="2")
+    eventually(lambda: stage.events(web, "SourceMissing"), "the roll is held, with an Event")
+    held = history("deployment/web", "-o", "json").json["history"][0]
+    assert (held["reason"], held["toldBy"]) == ("SourceMissing", "event")
+    assert f"Secret {stage.namespace}/db" in held["message"]
     assert "hunter2" not in done.out + plain.out
     where = ("-n", stage.namespace, "--kubeconfig", kubeconfig_of(cluster, "admin"))
     assert in_terminal("history", *where, columns=70).widest <= 70
