@@ -10,6 +10,7 @@ from reroll.core.objects import Key
 from reroll.core.writes import Managed, Stub, Writes, writes
 from reroll.kube import wire
 
+READS = 16
 _RESOURCES = {row.name: wire.resource_of(row) for row in CONFIGS}
 
 
@@ -37,10 +38,12 @@ async def every_config(view: View) -> Configs:
 async def writes_of(view: View, sources: Iterable[Key]) -> dict[Key, Writes]:
     """Who wrote these; those that are not there, or no ConfigMap or Secret, are left out."""
     wanted = sorted(key for key in sources if key.kind in _RESOURCES)
-    stubs = await asyncio.gather(
-        *(
-            view.get(_RESOURCES[key.kind], key.namespace, key.name, Stub, metadata_only=True)
-            for key in wanted
-        )
-    )
+    slots = asyncio.Semaphore(READS)
+
+    async def stub(key: Key) -> Stub | None:
+        async with slots:
+            resource = _RESOURCES[key.kind]
+            return await view.get(resource, key.namespace, key.name, Stub, metadata_only=True)
+
+    stubs = await asyncio.gather(*map(stub, wanted))
     return {key: writes(stub.metadata) for key, stub in zip(wanted, stubs, strict=True) if stub}
