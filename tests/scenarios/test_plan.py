@@ -125,6 +125,22 @@ def test_a_change_of_nothing_rolls_nothing_and_bad_files_are_told(
     assert "no ConfigMap or Secret in -" in bad.err
 
 
+def test_what_is_stale_already_is_no_part_of_the_blast_radius(
+    stage: Stage, sync: Command, plan: Command, tmp_path: Path
+) -> None:
+    stage.make(build.configmap(), build.configmap("other"))
+    both = ["configmap/app", "configmap/other"]
+    stage.make(build.deployment("both", uses=both, annotations=ENABLED), a_web())
+    sync()
+    stage.change("ConfigMap", "app", key="new")
+    file = tmp_path / "other.yaml"
+    file.write_text(yaml.safe_dump(build.configmap("other", data={"key": "new"})))
+
+    [told] = plan("--with", file, "-o", "json").json["workloads"]
+
+    assert told["message"] == "configmap/other changed (key)"
+
+
 def test_a_key_that_may_not_be_read_leaves_secrets_unknown_and_says_so(
     stage: Stage, sync: Command, plan: Command, cluster: DevCluster
 ) -> None:

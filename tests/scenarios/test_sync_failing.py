@@ -261,6 +261,13 @@ def test_without_the_digest_key_of_the_records_nothing_is_written(
     assert "say where the controller runs with --controller-namespace" in done.err
     assert stage.record(web) == before
 
+    admin = ("--kubeconfig", cluster.kubeconfig("admin"))
+    reroll("sync", "-n", elsewhere, *admin, "--controller-namespace", elsewhere)
+    other = reroll("sync", *where, "--controller-namespace", elsewhere)
+    assert other.code == Exit.FAILED
+    assert f"does not hold the digest key {before['k']} of the records" in other.err
+    assert stage.record(web) == before
+
 
 def test_a_cluster_that_cannot_be_reached_is_a_sentence(
     cluster: DevCluster, tmp_path: Path
