@@ -1,5 +1,7 @@
 """What all commands that only look do with bad input: a sentence, a code, and no traceback."""
 
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,6 +12,7 @@ from tests.scenarios.stage import Stage
 from tests.support import build
 from tests.support.command import reroll
 from tests.support.faultproxy import FaultProxy
+from tests.support.faults import Answer, Cut, Fault, Match
 from tests.support.tools import kubeconfig_of
 
 from reroll.devcluster.cluster import DevCluster
@@ -68,3 +71,24 @@ def test_without_any_rights_the_answer_says_what_to_grant(
     done = reroll(*command, "-n", stage.namespace, "--kubeconfig", nobody)
     assert "Traceback" not in done.err
     assert "grant `" in done.err
+
+
+@each
+@pytest.mark.parametrize("fault", [Cut(after_bytes=100), Answer(503)], ids=["cut", "unavailable"])
+def test_an_api_server_that_goes_away_half_way_is_told(
+    command: tuple[str, ...], fault: Fault, stage: Stage, fault_proxy: FaultProxy
+) -> None:
+    stage.make(build.configmap("app"), build.deployment("web", uses=["configmap/app"]))
+    asked = "/deployments" if command[0] != "audit" else "/pods"
+    fault_proxy.inject(fault, Match(path=asked), times=None)
+    where = ("-n", stage.namespace, "--kubeconfig", str(fault_proxy.kubeconfig()))
+    done = subprocess.run(
+        [sys.executable, "-m", "reroll", *command, *where],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "Traceback" not in done.stderr
+    assert asked in done.stderr
