@@ -99,7 +99,8 @@ def test_the_rights_of_the_guide_are_enough(
 
     assert done.code == Exit.ROLLED_BACK, done.err
     assert stage.events(web, "ConfigChanged")
-    told = "annotations on it do not count"
+    place = f"Namespace {stage.namespace} may not be read, so annotations on it do not count"
     assert [line for line in done.err.splitlines() if line.startswith("reroll:")] == [
-        line for line in done.err.splitlines() if told in line
+        f"reroll: {place}; grant `get` on namespaces",
+        f"reroll: a rollout failed; back at the revision before: Deployment {stage.namespace}/web",
     ]

@@ -9,11 +9,13 @@ from xml.etree import ElementTree as ET
 from tests.scenarios.rolling import Command, a_web
 from tests.scenarios.stage import ENABLED, Controller, Stage, a
 from tests.support import build
+from tests.support.command import reroll
 from tests.support.settled import is_settled
 from tests.support.terminal import in_terminal
 
 from reroll.cli.errors import Exit
 from reroll.core.kinds import KINDS
+from reroll.devcluster.api import path_to
 from reroll.devcluster.cluster import DevCluster
 
 ROLLING = [kind for kind in KINDS if kind.counts]
@@ -108,6 +110,71 @@ def test_pods_are_evicted_without_a_controller(stage: Stage, sync: Command) -> N
     assert done.code == Exit.OK, done.err
     assert before.isdisjoint(pod["metadata"]["uid"] for pod in stage.pods(web))
     assert "todo" not in stage.record(web)
+
+
+def test_jobs_are_started_and_made_anew_without_a_controller(stage: Stage, sync: Command) -> None:
+    stage.make(build.configmap())
+    lasting = {"dev.reroll.dev/complete-after": "1h"}
+    cron, job = (
+        make(name, uses=["configmap/app"], template_annotations=lasting, annotations=dict(ENABLED))
+        for make, name in ((build.cronjob, "cron"), (build.job, "job"))
+    )
+    cron["metadata"]["annotations"]["reroll.dev/strategy"] = "trigger"
+    job["metadata"]["annotations"]["reroll.dev/strategy"] = "recreate"
+    nightly = build.cronjob("nightly", uses=["configmap/app"], annotations=ENABLED)
+    stage.make(cron, nightly)
+    before = stage.make(job)["metadata"]["uid"]
+    sync()
+    stage.change("ConfigMap", "app", key="new")
+
+    done = sync("-o", "json")
+
+    assert done.code == Exit.OK, done.err
+    told = {one["name"]: (one["result"], one["detail"]) for one in done.json["workloads"]}
+    assert told == {
+        "cron": ("rolled", "a Job was started"),
+        "job": ("rolled", ""),
+        "nightly": ("recorded", "its next run has the new configuration"),
+    }
+    assert stage.get(job)["metadata"]["uid"] != before
+    jobs = stage.api.list(path_to("Job", "", stage.namespace))
+    assert len(jobs) == 2
+
+
+def test_a_source_that_is_missing_holds_the_roll_and_is_a_failure(
+    stage: Stage, sync: Command
+) -> None:
+    stage.make(build.configmap(), build.secret())
+    uses = ["configmap/app", "secret/db"]
+    web = stage.make(build.deployment("web", uses=uses, annotations=ENABLED))
+    sync()
+    stage.change("ConfigMap", "app", key="new")
+    stage.api.delete(path_to("Secret", "db", stage.namespace))
+
+    done = sync()
+
+    assert done.code == Exit.FAILED
+    assert f"Secret {stage.namespace}/db; create it" in done.out
+    assert stage.stamp(web) is None
+
+
+def test_all_namespaces_are_looked_at_when_asked(
+    stage: Stage, another: Callable[..., Stage], cluster: DevCluster
+) -> None:
+    mine = {"run": stage.namespace}
+    places = (stage, another(annotations={"reroll.dev/enabled": "true"}))
+    workloads = [build.deployment("web", uses=["configmap/app"], labels=mine) for _ in places]
+    workloads[0]["metadata"]["annotations"] = dict(ENABLED)
+    for place, web in zip(places, workloads, strict=True):
+        place.make(build.configmap(), web)
+    everywhere = ("-A", "-l", f"run={stage.namespace}", "--kubeconfig", cluster.kubeconfig("admin"))
+    home = ("--controller-namespace", stage.namespace)
+
+    done = reroll("sync", *everywhere, *home, "-o", "json")
+
+    assert done.code == Exit.OK, done.err
+    assert {one["namespace"] for one in done.json["workloads"]} == {p.namespace for p in places}
+    assert all(p.record(web) for p, web in zip(places, workloads, strict=True))
 
 
 def test_a_roll_of_sync_is_none_for_the_controller_and_the_other_way_round(
