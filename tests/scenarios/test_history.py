@@ -96,8 +96,9 @@ def test_rolls_are_told_with_keys_and_managers_the_newest_first(
     stage.api.delete(secret)
     stage.change("ConfigMap", "app", size="2")
     eventually(lambda: stage.events(web, "SourceMissing"), "the roll is held, with an Event")
-    held = history("deployment/web", "-o", "json").json["history"][0]
-    assert (held["reason"], held["toldBy"]) == ("SourceMissing", "event")
+    all_ = history("deployment/web", "-o", "json").json["history"]
+    [held] = [one for one in all_ if one["toldBy"] == "event"]
+    assert held["reason"] == "SourceMissing"
     assert f"Secret {stage.namespace}/db" in held["message"]
     assert "hunter2" not in done.out + plain.out
     where = ("-n", stage.namespace, "--kubeconfig", kubeconfig_of(cluster, "admin"))

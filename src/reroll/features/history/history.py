@@ -15,7 +15,7 @@ from reroll.core.reasons import Reason
 from reroll.core.records import Record
 from reroll.core.writes import Writes
 
-NEAR = timedelta(seconds=5)
+NEAR = timedelta(seconds=10)
 """An Event is written a moment after what it tells of."""
 
 
