@@ -285,7 +285,8 @@ def test_a_cluster_that_cannot_be_reached_is_a_sentence(
     expired.write_text(yaml.safe_dump(config))
     done = reroll("sync", "--kubeconfig", expired)
     assert done.code == Exit.FAILED
-    assert "reroll: " in done.err
+    assert "does not accept these credentials" in done.err
+    assert "log in again, or choose another context with --context" in done.err
 
     config["clusters"][0]["cluster"]["server"] = "https://127.0.0.1:1"
     expired.write_text(yaml.safe_dump(config))

@@ -172,6 +172,8 @@ class Run:
 
     async def _recover(self, work: Work, deadline: datetime) -> None:
         while (found := await self._follow.health(work, deadline)) is not None:
+            work.health = found
+            self._follow.change(work, work.outcome, work.detail)
             if found.state is not State.GOES_ON:
                 return
             if work.kind.sticks and (manifest := await self._follow.fetch(work, deadline)):
