@@ -99,6 +99,25 @@ def test_a_workload_that_rolled_says_why_and_who_changed_what(
     assert "Decision: ConfigChanged" in seen.text
 
 
+@pytest.mark.usefixtures("rollouts")
+def test_a_rollout_that_runs_another_template_says_whose(
+    stage: Stage, explain: Callable[..., Finished]
+) -> None:
+    web = build.deployment("web", replicas=0, uses="configmap/app")
+    runner = build.rollout("canary", uses="configmap/app")
+    del runner["spec"]["template"], runner["spec"]["selector"]
+    runner["spec"]["workloadRef"] = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
+    stage.make(build.configmap("app"), web, runner)
+
+    done = explain("rollout/canary")
+
+    assert done.code == 1
+    assert done.err == (
+        f"reroll: Rollout canary runs the template of Deployment {stage.namespace}/web, which is "
+        "the workload; write deployment/web\n"
+    )
+
+
 def test_a_workload_that_is_not_opted_in_says_what_would_be(
     stage: Stage,
     explain: Callable[..., Finished],

@@ -5,8 +5,9 @@ A name that does not exist is told with the nearest ones that do.
 
 import argparse
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
+from types import MappingProxyType
 from typing import NamedTuple
 
 from reroll.cli.cluster import View
@@ -73,13 +74,21 @@ class Choice(NamedTuple):
             return (kind, metadata.name) in self.named
         return self.selector.matches(metadata.labels or {})
 
-    def check(self, chosen: Iterable[Key], others: Iterable[Key], gaps: Iterable[str]) -> None:
-        """Every name has to be there; what may not be seen may be."""
-        known = (*chosen, *others)
+    def check(
+        self,
+        known: Sequence[Key],
+        gaps: Iterable[str],
+        lenders: Mapping[Key, Key] = MappingProxyType({}),
+    ) -> None:
+        """Every name has to be there; what may not be seen may be. `lenders` are no workloads."""
+        lent = {(key.kind, key.name): to for key, to in lenders.items()}
         there = {(key.kind, key.name) for key in known}
         missing = [(kind.name, name) for kind, name in self.named if (kind.name, name) not in there]
         if missing:
-            sentences = [missing_sentence(kind, name, known) for kind, name in missing]
+            sentences = [
+                lent_sentence(one, lent[one]) if one in lent else missing_sentence(*one, known)
+                for one in missing
+            ]
             raise CommandError("; ".join([*sentences, *gaps]))
 
 
@@ -113,8 +122,14 @@ async def looked(
         await look.fill(wanted.holds, wanted.kinds, supposing=supposing, make_key=make_key)
     except KeyMissingError as error:
         raise CommandError(str(error)) from None
-    wanted.check(look.workloads, look.others, view.gaps)
+    wanted.check((*look.workloads, *look.others), view.gaps, look.world.lenders.lent())
     return look
+
+
+def lent_sentence(lender: tuple[str, str], borrower: Key) -> str:
+    kind, name = lender
+    meant = f"{borrower.kind.lower()}/{borrower.name}"
+    return f"{kind} {name} runs the template of {borrower}, which is the workload; write {meant}"
 
 
 def missing_sentence(kind: str, name: str, known: Iterable[Key]) -> str:

@@ -74,7 +74,7 @@ def run(args: argparse.Namespace) -> int:
     async def action(view: View) -> int:
         listed = await view.workloads()
         chosen = [one for one in listed if wanted.holds(one.kind, one.manifest)]
-        wanted.check([one.workload.key for one in listed], (), view.gaps)
+        wanted.check([one.workload.key for one in listed], view.gaps)
         happened = (await _history(view, chosen))[: args.limit]
         _show(args.output, happened, view.gaps)
         return Exit.OK

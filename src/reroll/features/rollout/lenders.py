@@ -61,6 +61,10 @@ class Lenders:
         lender = self._known.get(key)
         return lender.since if lender else 0
 
+    def lent(self) -> dict[Key, Key]:
+        """The Deployment that each Rollout lends to."""
+        return {lender.key: borrower for borrower, lender in self._known.items()}
+
     def runner(self, key: Key) -> Key:
         """What runs the pods of a template: its own workload, or the Rollout that borrows it."""
         lender = self._known.get(key)
