@@ -3,6 +3,7 @@
 import asyncio
 import asyncio.sslproto
 import json
+import ssl
 import subprocess
 import sys
 
@@ -342,3 +343,17 @@ def test_the_client_is_imported_without_what_it_seldom_needs():
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
 
     assert {"yaml", "rich", "argcomplete", "cryptography"}.isdisjoint(done.stdout.split())
+
+
+def test_nobody_loads_the_authorities_of_the_system_for_nothing():
+    code = (
+        "import reroll.cli.run, ssl, aiohttp.connector as connector\n"
+        "print(connector._SSL_CONTEXT_VERIFIED.cert_store_stats()['x509'])\n"
+        "print(ssl.create_default_context().cert_store_stats()['x509'])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+
+    spared, usual = map(int, done.stdout.split())
+    assert spared == 0
+    # Where the system has a bundle, everybody else gets it as ever.
+    assert usual > 0 or not ssl.get_default_verify_paths().cafile

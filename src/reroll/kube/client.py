@@ -13,13 +13,13 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Self
 
-import aiohttp
 from yarl import URL
 
 from reroll import __version__
 from reroll.kube.auth import Access, Connection
 from reroll.kube.decode import LineSplitter
 from reroll.kube.errors import SILENCE, ApiError, AuthError, Unauthorized, Unavailable, from_answer
+from reroll.kube.lean import aiohttp
 from reroll.kube.wire import Request
 
 TLS_BUFFER = 16 * 1024
@@ -93,6 +93,9 @@ class Client:
         self._timeout = timeout
         # Streams stand open and must not take the place of requests, so only those are counted.
         self._slots = asyncio.Semaphore(connections)
+        # A server without TLS may still be behind a proxy with it, whom the system vouches for.
+        proxied = (connection.route.proxy or "").startswith("https:")
+        self._without_tls = ssl.create_default_context() if proxied else True
         self._session: aiohttp.ClientSession
 
     async def __aenter__(self) -> Self:
@@ -173,7 +176,7 @@ class Client:
                 headers=headers,
                 timeout=limit,
                 allow_redirects=False,
-                ssl=access.ssl if access.ssl is not None else True,
+                ssl=access.ssl if access.ssl is not None else self._without_tls,
                 server_hostname=self.connection.route.tls_server_name,
                 proxy=self.connection.route.proxy,
             )

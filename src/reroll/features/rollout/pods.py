@@ -7,7 +7,6 @@ still missing.
 import asyncio
 from datetime import datetime
 
-import aiohttp
 import msgspec
 
 from reroll.clock import Clock
@@ -25,6 +24,7 @@ from reroll.features.rollout.world import World
 from reroll.kube import wire
 from reroll.kube.client import Client
 from reroll.kube.errors import Conflict, NotFound, Throttled
+from reroll.kube.lean import aiohttp
 
 log = Log("reroll")
 REPLICA_SETS = wire.Resource("apps", "v1", "replicasets", "ReplicaSet")
