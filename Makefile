@@ -18,7 +18,7 @@ export UV_COMPILE_BYTECODE := 1
 unexport PYTHONDONTWRITEBYTECODE
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 # Tests spread over this many processes; one control plane serves them all.
-WORKERS ?= 3
+WORKERS ?= 4
 
 .PHONY: help
 help: ## List the targets

@@ -55,10 +55,20 @@ class FaultProxy:
         self.refuse()
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
-        self._loop.run_until_complete(self._loop.shutdown_asyncgens())
+        self._loop.run_until_complete(self._end())
         self._loop.close()
         self._port_holder.close()
         self._folder.cleanup()
+
+    async def _end(self) -> None:
+        """Nothing may be left half done, such as the handshake of a client that came last."""
+        left = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in left:
+            task.cancel()
+        await asyncio.gather(*left, return_exceptions=True)
+        # What a cancelled handshake closes, it closes a moment later.
+        await asyncio.sleep(0.01)
+        await self._loop.shutdown_asyncgens()
 
     @property
     def url(self) -> str:
