@@ -7,6 +7,7 @@ from tests.scenarios.stage import ENABLED, Stage, eventually
 from tests.support import build
 from tests.support.build import FAIL, Object
 from tests.support.command import Finished
+from tests.support.settled import is_settled
 
 from reroll.devcluster.api import path_to
 
@@ -23,7 +24,6 @@ def that_fails(stage: Stage, manifest: Object, fail: str = "unready") -> Object:
     template = manifest["spec"]["template"]["metadata"]
     template.setdefault("annotations", {})[FAIL] = fail
     stage.make(manifest)
-    wanted = manifest["spec"].get("replicas", 1)
     done: set[str] = set()
 
     def healed() -> bool:
@@ -34,8 +34,7 @@ def that_fails(stage: Stage, manifest: Object, fail: str = "unready") -> Object:
                 path = path_to("Pod", name, stage.namespace)
                 stage.api.patch(path, {"metadata": {"annotations": {FAIL: None}}})
                 done.add(name)
-        return len(done) >= wanted
+        return is_settled(stage.get(manifest))
 
-    eventually(healed, "its pods are there")
-    stage.settled(manifest)
+    eventually(healed, "its pods are ready")
     return manifest

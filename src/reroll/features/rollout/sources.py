@@ -226,6 +226,9 @@ class Sources:
         known = self._find(key)
         if known is None or 0 < version < known.version:
             return
+        if isinstance(new, Content) and self.is_refused(key.kind, key.namespace):
+            # Asked for before the watch was refused: nobody would tell when it changes.
+            new, version = Absence.FORBIDDEN, 0
         old = known.content
         known.version = known.unsure_since = max(version, known.version)
         known.as_of = max(version, known.as_of)

@@ -1,0 +1,41 @@
+"""What is known of sources, whatever the order in which it came."""
+
+import msgspec
+
+from reroll.core.compare import Absence
+from reroll.core.kinds import source_kind
+from reroll.core.objects import ALWAYS, Content, Key
+from reroll.core.policy import Policy
+from reroll.features.rollout.content import Source
+from reroll.features.rollout.globs import Globs
+from reroll.features.rollout.scope import Scope
+from reroll.features.rollout.sources import Sources
+
+SECRET = source_kind("secret")
+DB, WEB = Key("Secret", "shop", "db"), Key("Deployment", "shop", "web")
+
+
+def test_what_was_asked_for_before_its_watch_was_refused_does_not_count_as_read() -> None:
+    asked: list[Key] = []
+    sources = Sources(
+        Scope(Policy()),
+        Globs(),
+        read=asked.append,
+        notice=lambda *_: None,
+        met=lambda _: None,
+        expanded=lambda *_: None,
+    )
+    answer = msgspec.json.decode(
+        b'{"metadata":{"namespace":"shop","name":"db","resourceVersion":"7"}}', type=Source
+    )
+    assert SECRET
+    sources.link(WEB, set(), {DB: ALWAYS})
+    assert asked == [DB]
+
+    sources.refused("Secret", None)
+    sources.seen(SECRET, answer, watched=False)
+    assert sources.content(DB) is Absence.FORBIDDEN
+
+    sources.allowed("Secret", None)
+    sources.seen(SECRET, answer, watched=False)
+    assert isinstance(sources.content(DB), Content)
