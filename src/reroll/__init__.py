@@ -1,3 +1,3 @@
 """Rolls Kubernetes workloads when the ConfigMaps and Secrets they use change."""
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
