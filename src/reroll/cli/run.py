@@ -101,7 +101,7 @@ async def _main(settings: Settings, environment: Mapping[str, str]) -> None:
         )
         supervisor = Supervisor(client, clock, settings, metrics, recorder, namespace, identity)
         deadline = asyncio.create_task(_deadline(stop, settings.grace.total_seconds()))
-        await supervisor.run(feature, stop)
+        await supervisor.run([feature], stop)
         deadline.cancel()
         with suppress(asyncio.CancelledError):
             await deadline

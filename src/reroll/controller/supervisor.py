@@ -6,8 +6,9 @@ is released, then what happened is told. Every replica watches; only the leader 
 
 import asyncio
 import gc
-from collections.abc import Awaitable, Iterator
+from collections.abc import Awaitable, Iterator, Sequence
 from contextlib import suppress
+from itertools import chain
 from typing import Any, Protocol
 
 from reroll.clock import Clock
@@ -29,11 +30,20 @@ PATIENCE = 2.0
 class Feature(Protocol):
     """What the supervisor runs."""
 
-    async def prepare(self) -> None: ...
-    def stages(self) -> Iterator[list[Watch[Any]]]: ...
-    async def read(self) -> None: ...
-    async def act(self) -> None: ...
-    async def rest(self) -> None: ...
+    async def prepare(self) -> None:
+        """Before the first watch; done again when the API server does not answer."""
+
+    def stages(self) -> Iterator[list[Watch[Any]]]:
+        """Its watches; those of a stage start when all before them have seen what there is."""
+
+    async def read(self) -> None:
+        """On every replica, from before the first watch until the end."""
+
+    async def act(self) -> None:
+        """Only while this replica leads; it is cancelled when it does not any more."""
+
+    async def rest(self) -> None:
+        """Begin nothing more, and wait for what is under way."""
 
 
 class Supervisor:
@@ -54,28 +64,30 @@ class Supervisor:
         self._ready = False
         metrics.watch_ages(self._ages)
 
-    async def run(self, feature: Feature, stop: asyncio.Event) -> None:
+    async def run(self, features: Sequence[Feature], stop: asyncio.Event) -> None:
+        """Run all of them: what they prepare and watch in their order, their work side by side."""
         server = await self._serve()
         try:
-            await self._prepare(feature, stop)
+            for feature in features:
+                await self._prepare(feature, stop)
             if stop.is_set():
                 return
             async with asyncio.TaskGroup() as group:
-                background = [
+                background: list[asyncio.Task[Any]] = [
                     group.create_task(self._recorder.run()),
-                    group.create_task(feature.read()),
+                    *(group.create_task(feature.read()) for feature in features),
                 ]
-                for watches in feature.stages():
+                for watches in chain.from_iterable(feature.stages() for feature in features):
                     self._watches += watches
                     background += [group.create_task(watch.run()) for watch in watches]
                     await _either(stop, asyncio.gather(*(watch.synced.wait() for watch in watches)))
                 self._ready = True
                 _settle_memory()
                 log.info("watching", resources=len(self._watches))
-                work = group.create_task(self._lead(feature))
+                work = group.create_task(self._lead(features))
                 await stop.wait()
                 log.info("stopping")
-                await self._end(feature, work, background)
+                await self._end(features, work, background)
         finally:
             if server:
                 await server.stop()
@@ -101,10 +113,10 @@ class Supervisor:
             else:
                 return
 
-    async def _lead(self, feature: Feature) -> None:
+    async def _lead(self, features: Sequence[Feature]) -> None:
         if not self._settings.leader_election:
             self._metrics.leader.set(1)
-            await feature.act()
+            await _act(features)
             return
         started, stopped = asyncio.Event(), asyncio.Event()
 
@@ -135,17 +147,21 @@ class Supervisor:
                 await started.wait()
                 log.info("leading", lease=f"{self._namespace}/{self._settings.lease}")
                 self._metrics.leader.set(1)
-                await _either(stopped, feature.act())
+                await _either(stopped, _act(features))
                 self._metrics.leader.set(0)
                 log.warning("no longer leading", problem=leadership.problem or "")
 
     async def _end(
-        self, feature: Feature, work: asyncio.Task[None], background: list[asyncio.Task[Any]]
+        self,
+        features: Sequence[Feature],
+        work: asyncio.Task[None],
+        background: list[asyncio.Task[Any]],
     ) -> None:
         """Work first and its Lease, then what is left to tell, then the watches."""
         grace = self._settings.grace.total_seconds()
         with suppress(TimeoutError):
-            await asyncio.wait_for(feature.rest(), grace / 2)
+            resting = asyncio.gather(*(feature.rest() for feature in features))
+            await asyncio.wait_for(resting, grace / 2)
         work.cancel()
         with suppress(asyncio.CancelledError):
             await work
@@ -178,6 +194,12 @@ class Supervisor:
             name, age = watch.resource.full_name, now - watch.last_activity
             ages[name] = max(age, ages.get(name, 0.0))
         yield from ages.items()
+
+
+async def _act(features: Sequence[Feature]) -> None:
+    async with asyncio.TaskGroup() as group:
+        for feature in features:
+            group.create_task(feature.act())
 
 
 def _settle_memory() -> None:
