@@ -23,6 +23,8 @@ class Field(msgspec.Struct, frozen=True):
     """It may be written `namespace/name`."""
     among: tuple[str, str] = ("", "")
     """A list beside the field's list, and what has to be in it for the field to count."""
+    pinned: bool = False
+    """A pin of a revision concerns it: what it names is content that containers start with."""
 
 
 def _containers(*path: str) -> tuple[Path, ...]:
@@ -41,7 +43,7 @@ _STORAGE_SECRETS = (
 
 POD_FIELDS: tuple[Field, ...] = (
     *(
-        Field("ConfigMap", path)
+        Field("ConfigMap", path, pinned=path[0] != "ephemeralContainers")
         for path in (
             *_containers("env", EACH, "valueFrom", "configMapKeyRef", "name"),
             *_containers("envFrom", EACH, "configMapRef", "name"),
@@ -50,12 +52,17 @@ POD_FIELDS: tuple[Field, ...] = (
         )
     ),
     *(
-        Field("Secret", path)
+        Field("Secret", path, pinned=path[0] != "ephemeralContainers")
         for path in (
             *_containers("env", EACH, "valueFrom", "secretKeyRef", "name"),
             *_containers("envFrom", EACH, "secretRef", "name"),
             (*_VOLUME, "secret", "secretName"),
             (*_PROJECTED, "secret", "name"),
+        )
+    ),
+    *(
+        Field("Secret", path)
+        for path in (
             (*_VOLUME, "azureFile", "secretName"),
             *((*_VOLUME, *driver, "name") for driver in _STORAGE_SECRETS),
             ("imagePullSecrets", EACH, "name"),
@@ -63,6 +70,8 @@ POD_FIELDS: tuple[Field, ...] = (
     ),
 )
 """Relative to the spec of a pod."""
+PINNED_FIELDS = tuple(field for field in POD_FIELDS if field.pinned)
+"""Ephemeral containers are no part of a template, and are not there when a pod is made."""
 
 PODS: tuple[tuple[str, str, Path], ...] = (
     # group, kind, path to the spec of a pod
