@@ -3,7 +3,7 @@
 import pytest
 
 from reroll.core import rights
-from reroll.core.kinds import KINDS, Kind, Strategy
+from reroll.core.kinds import KINDS, SOURCE_KINDS, Kind, Strategy
 
 
 def granted(rules: list[rights.Rule]) -> dict[str, set[str]]:
@@ -54,3 +54,28 @@ def test_the_rest_is_for_its_own_namespace_and_for_named_objects() -> None:
     assert granted(rules).keys() == {"secrets", "leases"}
     for rule in rules:
         assert rule["verbs"] == ["create"] or rule["resourceNames"] in (["digest-key"], ["leader"])
+
+
+def test_a_resource_stands_in_one_rule() -> None:
+    rules = rights.cluster(KINDS, features=rights.EVERYTHING)
+
+    resources = [(*rule["apiGroups"], *rule["resources"]) for rule in rules]
+    assert len(resources) == len(set(resources))
+
+
+def test_a_feature_that_is_off_asks_for_nothing() -> None:
+    everything = granted(rights.cluster(KINDS))
+
+    less = granted(rights.cluster(KINDS, features=rights.DEFAULT - {rights.Feature.EVICT}))
+    assert everything.keys() - less.keys() == {"pods/eviction"}
+    least = rights.cluster(KINDS, features={rights.Feature.ROLLING})
+    assert "pods" not in granted(least)
+    assert "create" not in granted(least)["jobs"]
+    alone = rights.own("digest-key", "leader", features={rights.Feature.ROLLING})
+    assert granted(alone) == {"secrets": {"create", "get"}}
+
+
+def test_a_source_that_does_not_count_is_not_read() -> None:
+    some = [source for source in SOURCE_KINDS if source.name != "Secret"]
+
+    assert "secrets" not in granted(rights.cluster(KINDS, sources=some))

@@ -23,10 +23,11 @@ from reroll.settings import Settings
 
 @pytest.fixture
 def reroll_kubeconfig(kubeconfig_for: Callable[..., Path]) -> Path:
-    """An identity with the rights of the controller and no others."""
-    defaults = Settings()
-    rules = [*rights.cluster(KINDS), *rights.own(defaults.digest_key, defaults.lease)]
-    return kubeconfig_for(rules, None)
+    """An identity with the rights of the controller, for all its features, and no others."""
+    defaults, features = Settings(), rights.EVERYTHING
+    everywhere = rights.cluster(KINDS, features=features)
+    own = rights.own(defaults.digest_key, defaults.lease, features=features)
+    return kubeconfig_for([*everywhere, *own], None)
 
 
 @pytest.fixture

@@ -1,11 +1,13 @@
 """The RBAC rules that the tables ask for: what a role for the controller has to say, and no more.
 
-`cluster` is what it needs wherever it looks; `own` is what it needs in its own namespace only;
-`grant` makes a role of such rules, and gives it to somebody.
+A right is a row, with the feature that it is for and the kind that it is about; the chart's rights
+are these rows too. `cluster` makes rules of those it needs wherever it looks, `own` of those in its
+own namespace; `grant` makes a role of such rules, and gives it to somebody.
 """
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from enum import StrEnum
+from typing import Any, NamedTuple
 
 from reroll.core.kinds import SOURCE_KINDS, Kind, Revisions, SourceKind, Strategy, Watched
 
@@ -13,38 +15,151 @@ GROUP = "rbac.authorization.k8s.io"
 Rule = dict[str, Any]
 
 
-def cluster(kinds: Iterable[Kind], *, namespaces: bool = True) -> list[Rule]:
+class Feature(StrEnum):
+    """What rights are for. Without them it is off: it tells what it lacks, and the rest works."""
+
+    ROLLING = "rolling"
+    LEADER_ELECTION = "leader-election"
+    EVICT = "evict"
+    RELOAD = "reload"
+    TRIGGER = "trigger"
+    RECREATE = "recreate"
+    REVISIONS = "revisions"
+    WEBHOOK = "webhook"
+    INJECTIONS = "injections"
+
+
+DEFAULT: frozenset[Feature] = frozenset(Feature) - {
+    Feature.REVISIONS,
+    Feature.WEBHOOK,
+    Feature.INJECTIONS,
+}
+"""Those that are on unless somebody says otherwise: the others write more than workloads."""
+EVERYTHING: frozenset[Feature] = frozenset(Feature)
+
+
+class Place(StrEnum):
+    """Where a right is needed."""
+
+    CLUSTER = "cluster"
+    """For objects that are in no namespace; not asked for where only some namespaces count."""
+    WATCHED = "watched"
+    """Wherever it looks: in the whole cluster, or in the namespaces that were named."""
+    OWN = "own"
+    """In the namespace of the controller."""
+
+
+class Right(NamedTuple):
+    """What may be done to one resource."""
+
+    feature: Feature
+    place: Place
+    group: str
+    resource: str
+    verbs: tuple[str, ...]
+    name: str = ""
+    """Of the one object that it is for: what stands in `{}` is a setting."""
+    kind: str = ""
+    """Only where this kind of workload or source is handled."""
+
+
+_OWN_KEY = "{digest_key}"
+_OWN_LEASE = "{lease}"
+
+RIGHTS: tuple[Right, ...] = (
+    Right(Feature.ROLLING, Place.CLUSTER, "", "namespaces", ("list", "watch")),
+    Right(Feature.ROLLING, Place.WATCHED, "", "events", ("create",)),
+    Right(Feature.ROLLING, Place.OWN, "", "secrets", ("create",)),
+    Right(Feature.ROLLING, Place.OWN, "", "secrets", ("get",), _OWN_KEY),
+    Right(Feature.LEADER_ELECTION, Place.OWN, "coordination.k8s.io", "leases", ("create",)),
+    Right(
+        Feature.LEADER_ELECTION, Place.OWN, "coordination.k8s.io", "leases", ("get", "patch"),
+        _OWN_LEASE,
+    ),
+    Right(Feature.EVICT, Place.WATCHED, "", "pods", ("list",)),
+    Right(Feature.EVICT, Place.WATCHED, "", "pods/eviction", ("create",)),
+    Right(Feature.RELOAD, Place.WATCHED, "", "pods", ("list",)),
+    Right(Feature.TRIGGER, Place.WATCHED, "batch", "jobs", ("create",)),
+    Right(Feature.RECREATE, Place.WATCHED, "batch", "jobs", ("create", "delete")),
+    Right(
+        Feature.RECREATE, Place.WATCHED, "apps", "controllerrevisions",
+        ("get", "list", "create", "delete"),
+    ),
+)  # fmt: skip
+"""Those that no row of the kinds tables tells.
+
+A feature that is a strategy needs them for the kinds that can do it.
+"""
+
+
+def rights(
+    kinds: Iterable[Kind], sources: Iterable[SourceKind] = SOURCE_KINDS
+) -> tuple[Right, ...]:
+    """Every right that there is, of all features, for these kinds."""
+    strategies = {strategy.value for strategy in Strategy}
+    rows = [right for right in RIGHTS if right.feature.value not in strategies]
+    for source in sources:
+        rows += _of_source(source)
+    for kind in kinds:
+        rows += _of_workload(kind)
+    return tuple(rows)
+
+
+def _of_source(row: SourceKind) -> Iterator[Right]:
+    def right(resource: str, *verbs: str) -> Right:
+        return Right(Feature.ROLLING, Place.WATCHED, row.group, resource, verbs, kind=row.name)
+
+    if row.watched is Watched.STATUSES:
+        yield right(row.plural_to_watch, "list", "watch")
+        yield right(row.plural, "get")
+    else:
+        yield right(row.plural_to_watch, "get", "list", "watch")
+
+
+def _of_workload(kind: Kind) -> Iterator[Right]:
+    def right(group: str, resource: str, *verbs: str) -> Right:
+        return Right(Feature.ROLLING, Place.WATCHED, group, resource, verbs, kind=kind.name)
+
+    yield right(kind.group, kind.plural, "get", "list", "watch", "patch")
+    if kind.revisions is not Revisions.NONE:
+        yield right("apps", kind.revisions.value, "list")
+    for strategy in kind.strategies:
+        for row in RIGHTS:
+            if row.feature.value == strategy.value:
+                yield row._replace(kind=kind.name)
+
+
+def cluster(
+    kinds: Iterable[Kind],
+    *,
+    sources: Iterable[SourceKind] = SOURCE_KINDS,
+    features: Collection[Feature] = DEFAULT,
+    namespaces: bool = True,
+) -> list[Rule]:
     """Rules for a ClusterRole, or for a Role in each namespace (then without `namespaces`)."""
-    kinds = tuple(kinds)
-    rules = [_rule("", "namespaces", "list", "watch")] if namespaces else []
-    for row in SOURCE_KINDS:
-        get = () if row.watched is Watched.STATUSES else ("get",)
-        rules.append(_rule(row.group, row.plural_to_watch, *get, "list", "watch"))
-        if row.watched is Watched.STATUSES:
-            rules.append(_rule(row.group, row.plural, "get"))
-    rules += [_rule(kind.group, kind.plural, "get", "list", "watch", "patch") for kind in kinds]
-    for revisions in sorted({kind.revisions for kind in kinds} - {Revisions.NONE}):
-        rules.append(_rule("apps", revisions.value, "list"))
-    can = {strategy for kind in kinds for strategy in kind.strategies}
-    if can & {Strategy.EVICT, Strategy.RELOAD}:
-        rules.append(_rule("", "pods", "list"))
-    if Strategy.EVICT in can:
-        rules.append(_rule("", "pods/eviction", "create"))
-    if can & {Strategy.TRIGGER, Strategy.RECREATE}:
-        rules.append(_rule("batch", "jobs", "create"))
-    if Strategy.RECREATE in can:
-        rules.append(_rule("batch", "jobs", "delete"))
-        rules.append(_rule("apps", "controllerrevisions", "get", "list", "create", "delete"))
-    return [*rules, _rule("", "events", "create")]
+    places = {Place.WATCHED, Place.CLUSTER} if namespaces else {Place.WATCHED}
+    return _rules(
+        row for row in rights(kinds, sources) if row.place in places and row.feature in features
+    )
 
 
-def own(digest_key: str, lease: str) -> list[Rule]:
+def own(digest_key: str, lease: str, *, features: Collection[Feature] = DEFAULT) -> list[Rule]:
     """Rules for a Role in the controller's own namespace."""
+    return _rules(
+        row._replace(name=row.name.format(digest_key=digest_key, lease=lease))
+        for row in RIGHTS
+        if row.place is Place.OWN and row.feature in features
+    )
+
+
+def _rules(rows: Iterable[Right]) -> list[Rule]:
+    """One rule for all that may be done to a resource, or to one object of it."""
+    verbs: dict[tuple[str, str, str], dict[str, None]] = {}
+    for row in rows:
+        verbs.setdefault((row.group, row.resource, row.name), {}).update(dict.fromkeys(row.verbs))
     return [
-        _rule("", "secrets", "create"),
-        {**_rule("", "secrets", "get"), "resourceNames": [digest_key]},
-        _rule("coordination.k8s.io", "leases", "create"),
-        {**_rule("coordination.k8s.io", "leases", "get", "patch"), "resourceNames": [lease]},
+        {**_rule(group, resource, *found), **({"resourceNames": [name]} if name else {})}
+        for (group, resource, name), found in verbs.items()
     ]
 
 
