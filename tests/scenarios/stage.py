@@ -64,8 +64,8 @@ class Controller:
         self.flags = flags
         self.process: subprocess.Popen[bytes] | None = None
 
-    def start(self, *, wait: str = "leading") -> None:
-        """Start it, and wait for a log line with this message."""
+    def start(self, *, wait: str = "leading", package: Path | None = None) -> None:
+        """Start it, and wait for a log line with this message; `package`: of another release."""
         seen = len(self.lines())
         command = (
             *(sys.executable, "-m", "reroll", "run", "--kubeconfig", str(self._kubeconfig)),
@@ -76,7 +76,8 @@ class Controller:
             *self.flags,
         )
         with self.log.open("ab") as log:
-            self.process = subprocess.Popen(command, stdout=log, stderr=log)
+            env = environment(PYTHONPATH=str(package)) if package else None
+            self.process = subprocess.Popen(command, stdout=log, stderr=log, env=env)
         if wait:
             self.wait_for(lambda line: line["msg"] == wait, since=seen)
 
