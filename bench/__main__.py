@@ -6,24 +6,19 @@ depends on it far less. Nothing else should run on the machine meanwhile.
 
 import argparse
 import asyncio
-import compileall
 import json
-import os
 import sys
 import time
 from pathlib import Path
 from typing import Any
 
 from bench.contenders import Process
+from bench.ground import ground, say
 from bench.load import Api, Sizes, make_background, make_field
 from bench.race import Course, following, memory_with, race_floor, race_reroll
 from bench.table import FIGURES, figures, table
-from reroll.devcluster import binaries
 from reroll.devcluster.cluster import DevCluster
-from reroll.devcluster.layout import default_folder
-from reroll.devcluster.progress import progress_on
 
-ROOT = Path(__file__).parent.parent
 FLOOR = "alice"
 """The floor is nobody special: the API server lets administrators jump its queues."""
 FLOOR_RULES = (
@@ -51,31 +46,19 @@ def main() -> int:
     sizes = Sizes(args.sources, rounds=args.rounds)
     if args.quick:
         sizes = Sizes(1000, 30, 20, 30, 5)
-    # Bytecode that is not there is compiled at every start, and the compiler's memory stays.
-    compileall.compile_dir(ROOT / "src", quiet=1)
-    progress = progress_on(sys.stderr, env=os.environ)
-    programs = binaries.ensure(binaries.CORE, env=os.environ, progress=progress)
-    cluster = DevCluster(default_folder("bench", os.environ), progress=progress)
-    cluster.down()
-    with progress.step("starting the control plane"):
-        cluster.up(programs)
-    try:
+    with ground("bench", keep=args.keep, others={FLOOR: FLOOR_RULES}) as cluster:
         measured = asyncio.run(_measure(cluster, sizes, growth=args.growth))
-    finally:
-        if not args.keep:
-            cluster.down()
     found = figures(measured)
     print(table(found))
     if args.json:
         args.json.write_text(json.dumps({"measured": measured, "figures": found}, indent=1) + "\n")
     missed = [row["figure"] for row in found if row["reached"] is False]
     if missed:
-        _say(f"{len(missed)} of {len(FIGURES)} figures missed: {', '.join(missed)}")
+        say(f"{len(missed)} of {len(FIGURES)} figures missed: {', '.join(missed)}")
     return 0
 
 
 async def _measure(cluster: DevCluster, sizes: Sizes, *, growth: bool) -> dict[str, Any]:
-    grant(cluster)
     process = Process(cluster.kubeconfig("reroll"), cluster.layout.logs / "reroll.log")
     async with Api(cluster.kubeconfig()) as api, Api(cluster.kubeconfig(FLOOR)) as floor_api:
         await _seed(api, sizes)
@@ -83,14 +66,14 @@ async def _measure(cluster: DevCluster, sizes: Sizes, *, growth: bool) -> dict[s
             audit = cluster.audit_log
 
             def course(namespace: str, user: str) -> Course:
-                return Course(api, templates, namespace, sizes, audit, user, _say)
+                return Course(api, templates, namespace, sizes, audit, user, say)
 
             measured = {"floor": await race_floor(course("floor", FLOOR), floor_api)}
             await asyncio.sleep(3)
             measured["reroll"] = await race_reroll(course("reroll-field", "reroll"), process)
         if growth:
             small = await memory_with(process)
-            _say(f"making five times as many sources: {5 * sizes.sources}")
+            say(f"making five times as many sources: {5 * sizes.sources}")
             await make_background(api, 5 * sizes.sources, 0, first=sizes.sources // 2)
             large = await memory_with(process)
             measured["reroll"] |= {"memory_1x_mb": small, "memory_5x_mb": large}
@@ -99,30 +82,12 @@ async def _measure(cluster: DevCluster, sizes: Sizes, *, growth: bool) -> dict[s
 
 async def _seed(api: Api, sizes: Sizes) -> None:
     since = time.perf_counter()
-    _say(f"making {sizes.sources} sources, {sizes.releases} Helm releases and the workloads")
+    say(f"making {sizes.sources} sources, {sizes.releases} Helm releases and the workloads")
     await make_background(api, sizes.sources, sizes.releases)
     await make_field(api, "floor", sizes, {})
     await make_field(api, "reroll-field", sizes, {"reroll.dev/enabled": "true"})
-    _say(f"made in {time.perf_counter() - since:.0f} s; waiting for the controllers to settle")
+    say(f"made in {time.perf_counter() - since:.0f} s; waiting for the controllers to settle")
     await asyncio.sleep(10)
-
-
-def grant(cluster: DevCluster) -> None:
-    """The controller has the rights that it asks for, and the floor what it needs."""
-    from reroll.core import rights
-    from reroll.core.kinds import KINDS
-    from reroll.settings import Settings
-
-    defaults = Settings()
-    rules = [*rights.cluster(KINDS), *rights.own(defaults.digest_key, defaults.lease)]
-    with cluster.api() as api:
-        for name, allowed in (("reroll", rules), (FLOOR, FLOOR_RULES)):
-            for manifest in rights.grant(name, allowed, rights.user(name), everywhere=True):
-                api.create(manifest)
-
-
-def _say(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":

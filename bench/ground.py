@@ -1,0 +1,59 @@
+"""A control plane of its own for one measurement, and who may do what on it."""
+
+import compileall
+import os
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from reroll.core import rights
+from reroll.core.kinds import KINDS
+from reroll.devcluster import binaries
+from reroll.devcluster.cluster import DevCluster
+from reroll.devcluster.layout import default_folder
+from reroll.devcluster.progress import progress_on
+from reroll.settings import Settings
+
+ROOT = Path(__file__).parent.parent
+USER = "reroll"
+"""The controller's own identity: it has the rights that it asks for."""
+Rules = Sequence[Mapping[str, Any]]
+
+
+@contextmanager
+def ground(
+    name: str, *, keep: bool = False, others: Mapping[str, Rules] | None = None
+) -> Iterator[DevCluster]:
+    """A new and empty cluster; `others` are further users with their rights."""
+    # Bytecode that is not there is compiled at every start, and the compiler's memory stays.
+    compileall.compile_dir(ROOT / "src", quiet=1)
+    progress = progress_on(sys.stderr, env=os.environ)
+    programs = binaries.ensure(binaries.CORE, env=os.environ, progress=progress)
+    cluster = DevCluster(default_folder(name, os.environ), progress=progress)
+    cluster.down()
+    with progress.step("starting the control plane"):
+        cluster.up(programs)
+    try:
+        _grant(cluster, {USER: controller_rules(), **(others or {})})
+        yield cluster
+    finally:
+        if not keep:
+            cluster.down()
+
+
+def controller_rules() -> Rules:
+    defaults = Settings()
+    return [*rights.cluster(KINDS), *rights.own(defaults.digest_key, defaults.lease)]
+
+
+def _grant(cluster: DevCluster, allowed: Mapping[str, Rules]) -> None:
+    with cluster.api() as api:
+        for name, rules in allowed.items():
+            for manifest in rights.grant(name, rules, rights.user(name), everywhere=True):
+                api.create(manifest)
+
+
+def say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
