@@ -11,7 +11,9 @@ from typing import Annotated, Any, Literal, NamedTuple, get_args, get_origin, ge
 import msgspec
 
 from reroll.core.durations import format_duration
+from reroll.core.kinds import TABLES, Tables
 from reroll.core.values import (
+    OF_TABLES,
     PARSERS,
     Address,
     DialectNames,
@@ -179,6 +181,9 @@ class Settings(msgspec.Struct, frozen=True):
         timedelta, About(RUN, "a watch that was silent for so long is opened again", "2m", SECOND)
     ] = timedelta(seconds=100)
 
+    tables: Tables = TABLES
+    """The kinds of workloads and sources: no row of the table below, see `core.custom`."""
+
 
 class Setting(NamedTuple):
     """One row of the table that `Settings` is."""
@@ -222,6 +227,8 @@ def _table() -> tuple[Setting, ...]:
     fields = msgspec.structs.fields(Settings)
     rows = []
     for field in fields:
+        if not get_args(hints[field.name]):
+            continue
         type_, about = get_args(hints[field.name])
         rows.append(Setting(field.name, type_, field.default, about))
     return tuple(rows)
@@ -244,7 +251,8 @@ def resolve(
 ) -> Settings:
     """Flags before environment before file before default."""
     problems: list[str] = []
-    values: dict[str, Any] = {}
+    tables = TABLES
+    values: dict[str, Any] = {"tables": tables}
     known = {row.key for row in SETTINGS}
     for key in file:
         if key not in known:
@@ -258,7 +266,7 @@ def resolve(
             if given is None:
                 continue
             try:
-                values[row.name] = _parse(row, given)
+                values[row.name] = _parse(row, given, tables)
             except ValueError as error:
                 problems.append(f"{where}: {given!r} {error}")
             break
@@ -285,12 +293,14 @@ def _together(values: Mapping[str, Any]) -> list[str]:
     return problems
 
 
-def _parse(row: Setting, given: Any) -> Any:
+def _parse(row: Setting, given: Any, tables: Tables) -> Any:
     """The value, or a `ValueError` whose text says what to write instead."""
     if row.choices:
         if str(given) not in row.choices:
             raise ValueError(f"is none of {', '.join(choice for choice in row.choices if choice)}")
         return str(given)
+    if row.type in OF_TABLES:
+        return OF_TABLES[row.type](given, tables)
     value = PARSERS[row.type](given)
     if row.type is timedelta and value < row.about.least:
         raise ValueError(f"is too short; give it at least {format_duration(row.about.least)}")

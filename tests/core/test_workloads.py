@@ -157,13 +157,24 @@ def test_a_rollout_may_borrow_the_template_of_a_deployment(
     assert (found.borrows, found.uses, found.problems) == (borrows, (), ())
 
 
+def owner(api_version: str, kind: str) -> dict[str, Any]:
+    return {"apiVersion": api_version, "kind": kind, "controller": True}
+
+
 @pytest.mark.parametrize(
     ("owners", "belongs"),
     [
         pytest.param(None, False, id="nobody"),
-        pytest.param([{"kind": "CronJob", "controller": True}], True, id="a CronJob"),
-        pytest.param([{"kind": "CronJob"}], False, id="an owner that does not control"),
-        pytest.param([{"kind": "Kafka", "controller": True}], False, id="an operator's resource"),
+        pytest.param([owner("batch/v1", "CronJob")], True, id="a CronJob"),
+        pytest.param(
+            [{"apiVersion": "batch/v1", "kind": "CronJob"}],
+            False,
+            id="an owner that does not control",
+        ),
+        pytest.param([owner("kafka.strimzi.io/v1", "Kafka")], False, id="an operator's resource"),
+        pytest.param(
+            [owner("apps.kruise.io/v1beta1", "StatefulSet")], False, id="a kind of the same name"
+        ),
     ],
 )
 def test_what_another_workload_makes_belongs_to_it(owners: Any, belongs: bool) -> None:

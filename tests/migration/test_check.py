@@ -159,7 +159,9 @@ def test_a_reloader_that_handles_everybody_has_everybody_in() -> None:
 
 def test_jobs_of_cronjobs_are_not_told_apart_from_them() -> None:
     job = build.job("task", annotations=AUTO)
-    job["metadata"]["ownerReferences"] = [{"kind": "CronJob", "name": "c", "controller": True}]
+    job["metadata"]["ownerReferences"] = [
+        {"apiVersion": "batch/v1", "kind": "CronJob", "name": "c", "controller": True}
+    ]
 
     assert found(job).members == ()
 

@@ -65,7 +65,9 @@ def test_a_kind_without_revisions_owns_its_configs_itself(kind: str) -> None:
 
 def test_a_job_of_a_cronjob_leaves_it_to_the_cronjob() -> None:
     source = build.job("task-1", uses=["configmap/app-5f9c2d1a7b"])
-    source["metadata"]["ownerReferences"] = [{"kind": "CronJob", "uid": "c", "controller": True}]
+    source["metadata"]["ownerReferences"] = [
+        {"apiVersion": "batch/v1", "kind": "CronJob", "uid": "c", "controller": True}
+    ]
 
     assert attach.owners(ROWS["Job"], manifest(source), [], NAMES) == []
 

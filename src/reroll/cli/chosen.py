@@ -16,7 +16,7 @@ from reroll.cli.files import read_yaml
 from reroll.cli.targets import workload_target
 from reroll.clock import Clock
 from reroll.controller.report import Teller
-from reroll.core.kinds import Kind
+from reroll.core.kinds import Kind, Tables
 from reroll.core.objects import Key
 from reroll.core.selectors import Selector, parse_selector
 from reroll.core.workloads import Manifest
@@ -41,6 +41,15 @@ def add_controller_flags(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_config_flag(parser: argparse.ArgumentParser) -> None:
+    """For a command that decides nothing."""
+    parser.add_argument(
+        "--config",
+        metavar="FILE",
+        help="the controller's settings, for the kinds that they add (also $REROLL_CONFIG)",
+    )
+
+
 def add_selector_flag(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-l", "--selector", metavar="LABELS", help="only workloads with these labels"
@@ -50,12 +59,18 @@ def add_selector_flag(parser: argparse.ArgumentParser) -> None:
 def settings_of(args: argparse.Namespace) -> Settings:
     """The settings of the controller, as far as this shell knows them."""
     path = args.config or os.environ.get("REROLL_CONFIG") or ""
-    flags = {"namespace": args.controller_namespace} if args.controller_namespace else {}
+    home = getattr(args, "controller_namespace", None)
+    flags = {"namespace": home} if home else {}
     try:
         return resolve(flags, os.environ, read_yaml(path, "config file") if path else {}, path)
     except SettingsError as error:
         lines = "\n".join(f"  {problem}" for problem in error.problems)
         raise CommandError(f"these settings cannot be used:\n{lines}", Exit.USAGE) from None
+
+
+def tables_of(args: argparse.Namespace) -> Tables:
+    """The kinds that there are, with those of the config file."""
+    return settings_of(args).tables
 
 
 class Choice(NamedTuple):
@@ -94,7 +109,8 @@ class Choice(NamedTuple):
 
 def choice(args: argparse.Namespace) -> Choice:
     """From the arguments `workloads`, `--selector` and `--all-namespaces`."""
-    named = tuple(workload_target(text) for text in getattr(args, "workloads", None) or ())
+    texts, tables = getattr(args, "workloads", None) or (), tables_of(args)
+    named = tuple(workload_target(text, tables) for text in texts)
     if named and (getattr(args, "selector", None) or args.all_namespaces):
         raise CommandError("name workloads, or select them with -l or -A; not both", Exit.USAGE)
     text = getattr(args, "selector", None) or ""

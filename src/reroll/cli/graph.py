@@ -7,14 +7,14 @@ from typing import Any
 import msgspec
 
 from reroll.cli import cluster
-from reroll.cli.chosen import add_controller_flags, missing_sentence, settings_of
+from reroll.cli.chosen import add_controller_flags, missing_sentence, settings_of, tables_of
 from reroll.cli.cluster import View
 from reroll.cli.configs import Configs, every_config
 from reroll.cli.errors import CommandError, Exit
 from reroll.cli.output import print_json, print_lines, warn
-from reroll.cli.targets import config_target, workload_target
+from reroll.cli.targets import workload_target
 from reroll.clock import SystemClock
-from reroll.core.kinds import source_kind
+from reroll.core.kinds import Kind, SourceKind, Tables
 from reroll.core.objects import Key
 from reroll.core.workloads import Metadata, belongs_to_workload
 from reroll.features.graph import drawings
@@ -53,7 +53,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    target = _target(args.target) if args.target else None
+    tables = tables_of(args)
+    target = _target(args.target, tables) if args.target else None
     if target and args.all_namespaces:
         raise CommandError("name one object, or take all namespaces with -A; not both", Exit.USAGE)
 
@@ -72,10 +73,12 @@ def run(args: argparse.Namespace) -> int:
     return cluster.look(args, action)
 
 
-def _target(text: str) -> tuple[str, str]:
+def _target(text: str, tables: Tables) -> tuple[str, str]:
     """Kind and name of a source or a workload."""
-    read = config_target if source_kind(text.partition("/")[0]) else workload_target
-    row, name = read(text)
+    word, _, name = text.partition("/")
+    row: Kind | SourceKind | None = tables.source_kind(word)
+    if row is None or not name:
+        row, name = workload_target(text, tables)
     return row.name, name
 
 
@@ -93,9 +96,8 @@ async def _graph(view: View, args: argparse.Namespace) -> Graph:
 
 async def _members(view: View, args: argparse.Namespace) -> list[Member]:
     """Every workload, with what annotations and settings say of it."""
-    world = World(
-        SystemClock(), scope(settings_of(args)), wake=lambda *_: None, read=lambda _: None
-    )
+    looks_at = scope(settings_of(args))
+    world = World(SystemClock(), looks_at, wake=lambda *_: None, read=lambda _: None)
     if view.namespace is None:
         spaces = await view.every(NAMESPACES, _Stub, metadata_only=True)
     else:
@@ -103,11 +105,12 @@ async def _members(view: View, args: argparse.Namespace) -> list[Member]:
         spaces = [one] if one else []
     for space in spaces:
         world.namespaces.seen(space.metadata)
-    listed = await view.workloads()
+    listed = await view.workloads(world.tables.kinds)
     return [
         Member(found.workload.key, found.workload.uses, world.policy_of(found.kind, found.manifest))
         for found in listed
-        if not belongs_to_workload(found.manifest.metadata) and not found.workload.borrows
+        if not belongs_to_workload(found.manifest.metadata, world.tables)
+        and not found.workload.borrows
     ]
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from reroll.cli import cluster
-from reroll.cli.chosen import add_selector_flag, choice
+from reroll.cli.chosen import add_config_flag, add_selector_flag, choice, tables_of
 from reroll.cli.cluster import Found, View
 from reroll.cli.configs import writes_of
 from reroll.cli.errors import CommandError, Exit
@@ -39,7 +39,8 @@ class _Revision(msgspec.Struct, gc=False):
     metadata: Metadata
 
 
-class _Involved(msgspec.Struct, gc=False):
+class _Involved(msgspec.Struct, gc=False, rename="camel"):
+    api_version: str = ""
     kind: str = ""
     namespace: str = ""
     name: str = ""
@@ -63,16 +64,17 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--limit", type=int, default=50, metavar="N", help="at most so many (default: 50)"
     )
     add_output_flag(parser)
+    add_config_flag(parser)
     cluster.add_flags(parser)
 
 
 def run(args: argparse.Namespace) -> int:
-    wanted = choice(args)
+    wanted, tables = choice(args), tables_of(args)
     if args.limit < 1:
         raise CommandError(f"--limit: {args.limit} is less than one; use 1 or more", Exit.USAGE)
 
     async def action(view: View) -> int:
-        listed = await view.workloads()
+        listed = await view.workloads(tables.kinds)
         chosen = [one for one in listed if wanted.holds(one.kind, one.manifest)]
         wanted.check([one.workload.key for one in listed], view.gaps)
         happened = (await _history(view, chosen))[: args.limit]
@@ -84,7 +86,7 @@ def run(args: argparse.Namespace) -> int:
 
 async def _history(view: View, chosen: list[Found]) -> list[Happened]:
     uids = {one.workload.uid: one.workload.key for one in chosen}
-    kept, told = await asyncio.gather(_copies(view, uids), _events(view, set(uids.values())))
+    kept, told = await asyncio.gather(_copies(view, uids), _events(view, chosen))
     own = [
         Copy(one.workload.key, one.workload.record)
         for one in chosen
@@ -107,14 +109,19 @@ async def _copies(view: View, uids: dict[str, Key]) -> list[Copy]:
     return found
 
 
-async def _events(view: View, keys: set[Key]) -> list[Told]:
+async def _events(view: View, chosen: list[Found]) -> list[Told]:
     selected = f"source={COMPONENT}"
     events = await view.every(EVENTS, _Event, field_selector=selected)
+    # By name: of a workload that was made anew, all is told.
+    keys = {
+        (one.kind.group, one.kind.kind, *one.workload.key[1:]): one.workload.key for one in chosen
+    }
     found = []
     for one in events:
         about = one.involved_object
-        key = Key(about.kind, about.namespace, about.name)
-        if key in keys and one.last_timestamp:
+        group = about.api_version.rpartition("/")[0]
+        key = keys.get((group, about.kind, about.namespace, about.name))
+        if key and one.last_timestamp:
             found.append(Told(key, one.last_timestamp, one.reason, one.message))
     return found
 

@@ -10,12 +10,14 @@ from difflib import get_close_matches
 from typing import Any, NamedTuple
 
 from reroll.cli import cluster
+from reroll.cli.chosen import add_config_flag, tables_of
 from reroll.cli.cluster import View
 from reroll.cli.errors import CommandError, Exit
 from reroll.cli.output import add_output_flag, print_json, print_table
 from reroll.cli.targets import workload_target
 from reroll.clock import SystemClock
 from reroll.core.durations import parse_duration, parse_time
+from reroll.core.kinds import Tables
 from reroll.core.policy import HOLD
 from reroll.features.rollout.content import Stub
 from reroll.features.rollout.feature import NAMESPACES
@@ -64,6 +66,7 @@ def add_targets(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "workloads", nargs="+", metavar="KIND/NAME", help="workloads, or namespace/NAME"
     )
+    add_config_flag(parser)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -95,7 +98,8 @@ async def change(view: View, args: argparse.Namespace, value: str | None) -> int
     """Set the annotation of each target, or take it away."""
     if args.all_namespaces:
         raise CommandError("-A: name what to hold, and its namespace with -n", Exit.USAGE)
-    targets = [_target(text, view) for text in args.workloads]
+    tables = tables_of(args)
+    targets = [_target(text, view, tables) for text in args.workloads]
     results = await asyncio.gather(*(_annotate(view, one, value) for one in targets))
     _show(args.output, list(results), releasing=value is None)
     problems = [one.problem for one in results if one.problem]
@@ -104,11 +108,11 @@ async def change(view: View, args: argparse.Namespace, value: str | None) -> int
     return Exit.OK
 
 
-def _target(text: str, view: View) -> Target:
+def _target(text: str, view: View, tables: Tables) -> Target:
     word, _, name = text.partition("/")
     if word.lower() in NAMESPACE_WORDS and name:
         return Target(NAMESPACES, None, name)
-    kind, name = workload_target(text)
+    kind, name = workload_target(text, tables)
     return Target(wire.resource_of(kind), view.namespace or view.home, name)
 
 

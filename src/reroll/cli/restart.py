@@ -9,7 +9,7 @@ from reroll.cli.errors import CommandError, Exit
 from reroll.cli.output import add_output_flag
 from reroll.cli.targets import workload_target
 from reroll.core.compare import Comparison, Snapshot
-from reroll.core.kinds import KINDS, Strategy
+from reroll.core.kinds import Strategy
 from reroll.core.plan import held, restart
 from reroll.core.workloads import workload
 from reroll.features.look.look import Decision, Listed, Look
@@ -38,9 +38,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     args.wait = not args.no_wait
     rolling.options(args)
-    for kind, name in map(workload_target, args.workloads):
+    tables = chosen.tables_of(args)
+    for kind, name in (workload_target(text, tables) for text in args.workloads):
         if Strategy.RESTART not in kind.strategies:
-            able = ", ".join(k.name for k in KINDS if Strategy.RESTART in k.strategies)
+            able = ", ".join(k.name for k in tables.kinds if Strategy.RESTART in k.strategies)
             raise CommandError(
                 f"{kind.name} {name} has no pods to restart; this is for {able}", Exit.USAGE
             )

@@ -4,20 +4,20 @@ from datetime import timedelta
 
 from reroll.cli.errors import CommandError, Exit
 from reroll.core.durations import parse_duration
-from reroll.core.kinds import KINDS, SOURCE_KINDS, Kind, SourceKind, source_kind
+from reroll.core.kinds import SOURCE_KINDS, TABLES, Kind, SourceKind, Tables
 
 CONFIGS = tuple(row for row in SOURCE_KINDS if not row.group)
 """ConfigMap and Secret."""
 _SHORT = {"deploy": "deployment", "sts": "statefulset", "ds": "daemonset", "cj": "cronjob"}
 
 
-def workload_target(text: str) -> tuple[Kind, str]:
+def workload_target(text: str, tables: Tables = TABLES) -> tuple[Kind, str]:
     """The kind and name in `KIND/NAME`, with the words that `kubectl` takes."""
     word, _, name = text.partition("/")
-    for row in KINDS:
+    for row in tables.kinds:
         if is_called(row, word) and name:
             return row, name
-    known = ", ".join(row.name.lower() for row in KINDS)
+    known = ", ".join(row.name.lower() for row in tables.kinds)
     raise CommandError(
         f"{text!r} names no workload; write KIND/NAME with one of {known}", Exit.USAGE
     )
@@ -27,12 +27,13 @@ def is_called(row: Kind | SourceKind, word: str) -> bool:
     """Whether `word` is a name of the kind: its own, its plural or its short one."""
     wanted = _SHORT.get(word.lower(), word.lower())
     more = row.aliases if isinstance(row, SourceKind) else ()
-    return wanted in {row.name.lower(), row.plural, *more}
+    plurals = {row.plural, f"{row.plural}.{row.group}"}
+    return wanted in {row.name.lower(), row.kind.lower(), *plurals, *more}
 
 
 def config_target(text: str) -> tuple[SourceKind, str]:
     word, _, name = text.partition("/")
-    row = source_kind(word)
+    row = TABLES.source_kind(word)
     if row is None or row not in CONFIGS or not name:
         known = " or ".join(f"{row.aliases[0]}/NAME" for row in CONFIGS)
         raise CommandError(f"{text!r} names no config; write {known}", Exit.USAGE)

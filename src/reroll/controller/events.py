@@ -153,7 +153,8 @@ class Recorder:
 
 def _reference(key: Key, api_version: str, uid: str) -> dict[str, str]:
     reference = {
-        "kind": key.kind, "namespace": key.namespace, "name": key.name, "apiVersion": api_version,
+        "kind": key.api_kind, "apiVersion": api_version,
+        "namespace": key.namespace, "name": key.name,
     }  # fmt: skip
     return {**reference, "uid": uid} if uid else reference
 

@@ -1,10 +1,11 @@
 """The tables of workload kinds and source kinds.
 
 Watches, RBAC, decoders, patches, help and test parameters all come from these rows. A difference
-between kinds is a column, never an `if`.
+between kinds is a column, never an `if`. `KINDS` and `SOURCE_KINDS` are the rows that every
+installation has; `Tables` holds those together with the rows of a config file.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from enum import StrEnum
 
 import msgspec
@@ -79,10 +80,16 @@ _COUNTS = Counts(
 )
 
 
+def api_kind(name: str) -> str:
+    """The kind as the API spells it, of the name of a row: two groups may have the same kind."""
+    return name.partition(".")[0]
+
+
 class Kind(msgspec.Struct, frozen=True):
     """One kind of workload."""
 
     name: str
+    """What it is called here: its kind, with the group behind it if it is no row of ours."""
     group: str
     version: str
     plural: str
@@ -118,6 +125,10 @@ class Kind(msgspec.Struct, frozen=True):
     @property
     def default_strategy(self) -> Strategy:
         return self.strategies[0]
+
+    @property
+    def kind(self) -> str:
+        return api_kind(self.name)
 
 
 KINDS: tuple[Kind, ...] = (
@@ -192,6 +203,10 @@ class SourceKind(msgspec.Struct, frozen=True):
     def plural_to_watch(self) -> str:
         return self.watched_plural or self.plural
 
+    @property
+    def kind(self) -> str:
+        return api_kind(self.name)
+
 
 SOURCE_KINDS: tuple[SourceKind, ...] = (
     SourceKind(
@@ -208,7 +223,30 @@ SOURCE_KINDS: tuple[SourceKind, ...] = (
 )  # fmt: skip
 
 
+class Tables:
+    """The rows that one installation has: built once, from the settings, and passed on."""
+
+    __slots__ = ("by_name", "kinds", "owners", "sources", "sources_by_name")
+
+    def __init__(self, kinds: Iterable[Kind] = (), sources: Iterable[SourceKind] = ()) -> None:
+        """Ours, and these."""
+        self.kinds = (*KINDS, *kinds)
+        self.sources = (*SOURCE_KINDS, *sources)
+        self.by_name = {row.name: row for row in self.kinds}
+        self.sources_by_name = {row.name: row for row in self.sources}
+        self.owners = frozenset((row.group, row.kind) for row in self.kinds)
+        """What makes and unmakes other objects, by group and kind."""
+
+    def source_kind(self, alias: str) -> SourceKind | None:
+        """The one that somebody means by `alias`, as written in an annotation or a record."""
+        wanted = alias.lower()
+        return next((kind for kind in self.sources if wanted in kind.aliases), None)
+
+
+TABLES = Tables()
+"""The rows that every installation has."""
+
+
 def source_kind(alias: str) -> SourceKind | None:
-    """The source kind that somebody means by `alias`, as written in an annotation or a record."""
-    wanted = alias.lower()
-    return next((kind for kind in SOURCE_KINDS if wanted in kind.aliases), None)
+    """The one of these that somebody means by `alias`."""
+    return TABLES.source_kind(alias)

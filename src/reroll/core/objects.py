@@ -22,6 +22,11 @@ class Key(NamedTuple):
     def __str__(self) -> str:
         return f"{self.kind} {self.namespace}/{self.name}"
 
+    @property
+    def api_kind(self) -> str:
+        """Its kind as the API spells it: that of a configured row has its group behind it."""
+        return self.kind.partition(".")[0]
+
 
 class Term(msgspec.Struct, frozen=True, gc=False):
     """On what terms a dialect counts a reference."""

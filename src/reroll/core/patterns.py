@@ -9,7 +9,7 @@ from fnmatch import fnmatchcase
 
 import msgspec
 
-from reroll.core.kinds import SOURCE_KINDS, source_kind
+from reroll.core.kinds import TABLES, Tables
 from reroll.core.objects import Key, Problem
 from reroll.core.regexes import compiled
 
@@ -50,7 +50,9 @@ class Pattern(msgspec.Struct, frozen=True, gc=False):
         return f"{self.kind.lower()}/{namespace}{'~' if self.regex else ''}{self.name}{key}"
 
 
-def parse_patterns(text: str, where: str) -> tuple[tuple[Pattern, ...], tuple[Problem, ...]]:
+def parse_patterns(
+    text: str, where: str, tables: Tables = TABLES
+) -> tuple[tuple[Pattern, ...], tuple[Problem, ...]]:
     """The patterns in a comma list, and a problem for each that is none. `where` names the list."""
     patterns: list[Pattern] = []
     problems: list[Problem] = []
@@ -58,7 +60,7 @@ def parse_patterns(text: str, where: str) -> tuple[tuple[Pattern, ...], tuple[Pr
         item = part.strip()
         if not item:
             continue
-        parsed = _parse(item)
+        parsed = _parse(item, tables)
         if isinstance(parsed, Pattern):
             patterns.append(parsed)
         else:
@@ -66,15 +68,15 @@ def parse_patterns(text: str, where: str) -> tuple[tuple[Pattern, ...], tuple[Pr
     return tuple(dict.fromkeys(patterns)), tuple(problems)
 
 
-def _parse(item: str) -> Pattern | str:
+def _parse(item: str, tables: Tables) -> Pattern | str:
     """The pattern, or what is wrong with it and what to write instead."""
     path, _, key = item.partition("#")
     parts = path.split("/")
     if len(parts) not in {2, 3}:
         return 'is not a source; write e.g. "configmap/app" or "secret/other-namespace/db#password"'
-    kind = source_kind(parts[0])
+    kind = tables.source_kind(parts[0])
     if kind is None:
-        known = ", ".join(row.aliases[0] for row in SOURCE_KINDS)
+        known = ", ".join(row.aliases[0] for row in tables.sources)
         return f"begins with no known kind; use one of {known}"
     namespace = parts[1] if len(parts) == 3 else None
     if namespace is not None and not _NAMESPACE.fullmatch(namespace):

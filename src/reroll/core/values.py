@@ -14,7 +14,7 @@ from typing import Any, NewType
 from reroll.core.dialects.rows import Options
 from reroll.core.dialects.table import DIALECTS
 from reroll.core.durations import parse_duration
-from reroll.core.kinds import KINDS, SOURCE_KINDS, source_kind
+from reroll.core.kinds import Tables
 from reroll.core.selectors import parse_selector
 
 Texts = tuple[str, ...]
@@ -43,21 +43,21 @@ def _texts(given: Any) -> Texts:
     return tuple(str(item).strip() for item in items if str(item).strip())
 
 
-def _kind_names(given: Any) -> Texts:
-    names, known = _texts(given), [kind.name for kind in KINDS]
+def _kind_names(given: Any, tables: Tables) -> Texts:
+    names, known = _texts(given), [kind.name for kind in tables.kinds]
     unknown = sorted({name.lower() for name in names} - {name.lower() for name in known})
     if unknown:
         raise ValueError(f"names no kind with {', '.join(unknown)}; use {', '.join(known)}")
     return names
 
 
-def _source_kinds(given: Any) -> Texts:
+def _source_kinds(given: Any, tables: Tables) -> Texts:
     names = _texts(given)
-    unknown = [name for name in names if source_kind(name) is None]
+    unknown = [name for name in names if tables.source_kind(name) is None]
     if unknown:
-        known = ", ".join(row.name for row in SOURCE_KINDS)
+        known = ", ".join(row.name for row in tables.sources)
         raise ValueError(f"names no kind of source with {', '.join(unknown)}; use {known}")
-    return tuple(kind.name for name in names if (kind := source_kind(name)))
+    return tuple(kind.name for name in names if (kind := tables.source_kind(name)))
 
 
 def _dialects(given: Any) -> Texts:
@@ -133,8 +133,6 @@ def _number(given: Any) -> float:
 PARSERS: dict[Any, Callable[[Any], Any]] = {
     str: _text,
     Texts: _texts,
-    KindNames: _kind_names,
-    SourceKinds: _source_kinds,
     DialectNames: _dialects,
     OtherNames: _other_names,
     LabelSelector: _selector,
@@ -144,3 +142,9 @@ PARSERS: dict[Any, Callable[[Any], Any]] = {
     int: _whole,
     float: _number,
 }
+
+OF_TABLES: dict[Any, Callable[[Any, Tables], Any]] = {
+    KindNames: _kind_names,
+    SourceKinds: _source_kinds,
+}
+"""Those that need the rows that this installation has."""

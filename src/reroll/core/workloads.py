@@ -9,7 +9,7 @@ from typing import TypeVar
 
 import msgspec
 
-from reroll.core.kinds import KINDS, Kind, Path
+from reroll.core.kinds import TABLES, Kind, Path, Tables
 from reroll.core.marks import Carrier
 from reroll.core.objects import Earlier, Key, Moment, Problem
 from reroll.core.pods import Container, PodTemplate, fingerprint, given
@@ -20,11 +20,16 @@ from reroll.core.references import Use, uses
 from reroll.core.vocabulary import Vocabulary
 
 
-class Owner(msgspec.Struct, gc=False):
+class Owner(msgspec.Struct, gc=False, rename="camel"):
     kind: str
     name: str = ""
     uid: str = ""
     controller: bool | None = None
+    api_version: str = ""
+
+    @property
+    def group_and_kind(self) -> tuple[str, str]:
+        return self.api_version.rpartition("/")[0], self.kind
 
 
 class Metadata(msgspec.Struct, gc=False, rename="camel"):
@@ -113,13 +118,12 @@ class _WorkloadRef(msgspec.Struct, gc=False):
 T = TypeVar("T")
 _BRANCHES = dict[str, msgspec.Raw]
 _REMEMBERED = 5
-_WORKLOADS = frozenset(kind.name for kind in KINDS)
 
 
-def belongs_to_workload(metadata: Metadata) -> bool:
+def belongs_to_workload(metadata: Metadata, tables: Tables = TABLES) -> bool:
     """Whether another workload makes and unmakes it, as a CronJob does with its Jobs."""
     owners = given(metadata.owner_references)
-    return any(owner.controller and owner.kind in _WORKLOADS for owner in owners)
+    return any(owner.controller and owner.group_and_kind in tables.owners for owner in owners)
 
 
 def workload(

@@ -64,7 +64,7 @@ class Row(Protocol):
     """A row of a table of kinds."""
 
     @property
-    def name(self) -> str: ...
+    def kind(self) -> str: ...
     @property
     def group(self) -> str: ...
     @property
@@ -75,7 +75,7 @@ class Row(Protocol):
 
 def resource_of(row: Row) -> Resource:
     """The API resource of a row of one of the tables."""
-    return Resource(row.group, row.version, row.plural, row.name)
+    return Resource(row.group, row.version, row.plural, row.kind)
 
 
 PODS = Resource("", "v1", "pods", "Pod")

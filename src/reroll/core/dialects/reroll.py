@@ -13,7 +13,7 @@ import msgspec
 
 from reroll.core.dialects.rows import Dialect, Opinion, Options, Place, Roll, Told, Word
 from reroll.core.durations import parse_duration, parse_time
-from reroll.core.kinds import SOURCE_KINDS, Strategy
+from reroll.core.kinds import TABLES, Strategy, Tables
 from reroll.core.marks import Mark
 from reroll.core.objects import Key, Problem, Term
 from reroll.core.patterns import parse_patterns
@@ -119,7 +119,11 @@ SOURCE_LISTS = {"sources": "sources", "ignore": "ignore"}
 
 
 def policy(
-    workload: Mapping[str, str], namespace: Mapping[str, str], default: Policy, where: Key
+    workload: Mapping[str, str],
+    namespace: Mapping[str, str],
+    default: Policy,
+    where: Key,
+    tables: Tables = TABLES,
 ) -> Policy:
     """What the annotations of a workload and its Namespace make of the default policy."""
     values: dict[str, Any] = {}
@@ -135,7 +139,7 @@ def policy(
                 problems.append(Problem(sentence))
         for name, field in SOURCE_LISTS.items():
             if (text := annotations.get(DOMAIN + name)) is not None:
-                found, bad = parse_patterns(text, f"annotation {DOMAIN}{name} on {place}")
+                found, bad = parse_patterns(text, f"annotation {DOMAIN}{name} on {place}", tables)
                 values[field] = found
                 problems += bad
     if not values and not problems:
@@ -161,7 +165,6 @@ def allowed_namespaces(annotations: Mapping[str, str]) -> frozenset[str]:
 # The row of the table
 
 _TERM = Term("reroll")
-_KINDS = frozenset(row.name for row in SOURCE_KINDS)
 
 
 def _quick(workload: Mapping[str, str], namespace: Mapping[str, str]) -> bool | None:
@@ -170,12 +173,12 @@ def _quick(workload: Mapping[str, str], namespace: Mapping[str, str]) -> bool | 
     return None if text is None else text.strip().lower() != "false"
 
 
-def _read(told: Told, _: Options) -> Opinion:
+def _read(told: Told, options: Options) -> Opinion:
     default = msgspec.structs.replace(told.default, enabled=None)
-    found = policy(told.workload, told.namespace, default, told.key)
+    found = policy(told.workload, told.namespace, default, told.key, options.tables)
     return Opinion(
         enabled=found.enabled,
-        claims=(Claim(_TERM, _KINDS, found.sources),),
+        claims=(Claim(_TERM, options.sources, found.sources),),
         strategy=None if found.strategy is default.strategy else found.strategy,
         base=found,
         problems=found.problems,

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import msgspec
 
 from reroll.core.compare import Change, Snapshot
-from reroll.core.kinds import SOURCE_KINDS, Kind, Strategy
+from reroll.core.kinds import TABLES, Kind, Strategy, Tables
 from reroll.core.marks import Mark
 from reroll.core.objects import Key, Problem
 from reroll.core.pods import PodSpec
@@ -49,7 +49,8 @@ class Options(msgspec.Struct, frozen=True):
 
     names: Mapping[str, str] = {}
     """Annotations that go by another name here."""
-    sources: frozenset[str] = frozenset(row.name for row in SOURCE_KINDS)
+    tables: Tables = TABLES
+    sources: frozenset[str] = frozenset(TABLES.sources_by_name)
     """The kinds of sources that count at all."""
     annotate: bool = False
     """Reloader's marks are annotations, not variables."""

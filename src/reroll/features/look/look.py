@@ -195,13 +195,16 @@ class Look:
         found = []
         for kind, manifests in zip(rows, listed, strict=True):
             for manifest in sorted(manifests, key=_place):
-                if self.world.lends(kind, manifest) or belongs_to_workload(manifest.metadata):
+                if self.world.lends(kind, manifest) or self._is_owned(manifest):
                     continue
                 if chosen(kind, manifest):
                     found.append((kind, manifest))
                 else:
                     self.others.append(_key(kind, manifest))
         return found
+
+    def _is_owned(self, manifest: Manifest) -> bool:
+        return belongs_to_workload(manifest.metadata, self.world.tables)
 
     async def _every(self, kind: Kind) -> list[Manifest]:
         return await self._lists.every(wire.resource_of(kind), Manifest)

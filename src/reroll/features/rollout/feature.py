@@ -10,7 +10,7 @@ from reroll.controller.pace import Pacer
 from reroll.controller.report import Teller
 from reroll.core.dialects.rows import Options
 from reroll.core.dialects.table import DIALECTS, Dialects
-from reroll.core.kinds import KINDS, SOURCE_KINDS, Kind, SourceKind, Strategy, Watched
+from reroll.core.kinds import Kind, SourceKind, Strategy, Watched
 from reroll.core.objects import Key
 from reroll.core.policy import Policy
 from reroll.core.selectors import Selector, parse_selector
@@ -62,7 +62,8 @@ def scope(settings: Settings, *, at_once: bool = False) -> Scope:
 def dialects(settings: Settings) -> Dialects:
     options = Options(
         names=dict(pair.split("=", 1) for pair in settings.annotation_names),
-        sources=Options().sources - frozenset(settings.exclude_sources),
+        tables=settings.tables,
+        sources=frozenset(settings.tables.sources_by_name) - frozenset(settings.exclude_sources),
         annotate=settings.reloader_strategy == "annotations",
         on_create=settings.reload_on_create,
         on_delete=settings.reload_on_delete,
@@ -87,7 +88,8 @@ class Rollouts:
     ) -> None:
         self._client, self._clock, self._settings = client, clock, settings
         left = {name.lower() for name in settings.exclude_kinds}
-        self.kinds = {kind.name: kind for kind in KINDS if kind.name.lower() not in left}
+        rows = settings.tables.kinds
+        self.kinds = {kind.name: kind for kind in rows if kind.name.lower() not in left}
         self._feeds: dict[str, list[Feed]] = {}
         looks_at = scope(settings, at_once=at_once)
         self.world = World(clock, looks_at, wake=self._wake, read=self._read)
@@ -119,7 +121,8 @@ class Rollouts:
         if not self._settings.namespaces:
             feed: Feed = NamespaceFeed(self.world, None, _odd)
             yield [self._watch(NAMESPACES, feed, None, metadata_only=True)]
-        counting = [row for row in SOURCE_KINDS if row.name in self.world.dialects.options.sources]
+        rows, options = self._settings.tables.sources, self.world.dialects.options
+        counting = [row for row in rows if row.name in options.sources]
         sources = [self._source(row, place) for row in counting for place in places]
         yield [self._workload(kind, place) for kind in self.kinds.values() for place in places]
         yield sources
@@ -134,7 +137,7 @@ class Rollouts:
         self._feeds.setdefault(row.name, []).append(feed)
         if isinstance(feed, MountFeed):
             self.reader.mounts.append(feed)
-        watched = wire.Resource(row.group, row.version, row.plural_to_watch, row.name)
+        watched = wire.Resource(row.group, row.version, row.plural_to_watch, row.kind)
         metadata_only = row.watched is Watched.METADATA
         return self._watch(watched, feed, place, metadata_only=metadata_only)
 

@@ -4,15 +4,13 @@ from collections.abc import Iterable
 from fnmatch import fnmatchcase
 
 from reroll.core.compare import Absence
-from reroll.core.kinds import SOURCE_KINDS
+from reroll.core.kinds import SourceKind
 from reroll.core.objects import Content, Problem, Reference
 from reroll.core.patterns import Pattern
 from reroll.core.policy import ALLOW_FROM, IGNORE
 from reroll.core.reasons import Reason
 from reroll.features.rollout.scope import Scope
 from reroll.features.rollout.sources import Sources
-
-_PLURALS = {row.name: row.plural_to_watch for row in SOURCE_KINDS}
 
 
 def consented(
@@ -23,7 +21,7 @@ def consented(
     for ref in references:
         there = sources.content(ref.source)
         if there is Absence.FORBIDDEN:
-            problems.append(_forbidden(ref.source, ref.source.kind))
+            problems.append(_forbidden(ref.source, sources.rows[ref.source.kind]))
         elif isinstance(there, Content) and there.problem:
             where = f"annotation {IGNORE} on {ref.source}"
             problems.append(Problem(f"{where}: {there.problem}"))
@@ -53,7 +51,7 @@ def unreachable(
                 )
             )
         elif pattern.is_glob and sources.is_refused(pattern.kind, pattern.namespace or home):
-            problems.append(_forbidden(pattern, pattern.kind))
+            problems.append(_forbidden(pattern, sources.rows[pattern.kind]))
     return tuple(problems)
 
 
@@ -63,10 +61,10 @@ def _allows(source: Content | Absence, namespace: str) -> bool:
     )
 
 
-def _forbidden(what: object, kind: str) -> Problem:
+def _forbidden(what: object, row: SourceKind) -> Problem:
     reason = Reason.SOURCE_FORBIDDEN
     return Problem(
         f"{what} may not be read, so its changes roll nothing; grant `get`, `list` and `watch` on "
-        f"{_PLURALS[kind]}",
+        f"{row.plural_to_watch}",
         reason,
     )

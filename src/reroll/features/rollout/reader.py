@@ -14,7 +14,7 @@ from reroll.controller.logs import Log
 from reroll.controller.pace import Backoff
 from reroll.controller.queue import Queue
 from reroll.core.compare import Absence, History
-from reroll.core.kinds import SOURCE_KINDS, Kind, Revisions, Watched, revision_number
+from reroll.core.kinds import Kind, Revisions, Watched, revision_number
 from reroll.core.objects import Key
 from reroll.core.pods import given
 from reroll.core.policy import STATE
@@ -30,7 +30,6 @@ from reroll.kube.errors import ApiError, Forbidden, NotFound
 
 CONTINUE_LIMIT = 500
 log = Log("reroll")
-_ROWS = {row.name: row for row in SOURCE_KINDS}
 _source = msgspec.json.Decoder(Source)
 _stub = msgspec.json.Decoder(Stub)
 
@@ -79,6 +78,7 @@ class Reader:
         problem: Callable[[Key, str], None],
     ) -> None:
         self._client, self._world, self.kinds, self._problem = client, world, kinds, problem
+        self._rows = world.tables.sources_by_name
         self._queue: Queue[Key] = Queue(clock)
         self._backoff = Backoff(clock)
         self.mounts: list[MountFeed] = []
@@ -128,7 +128,7 @@ class Reader:
         if key.kind in self.kinds:
             await self.workload(self.kinds[key.kind], key)
             return
-        row = _ROWS[key.kind]
+        row = self._rows[key.kind]
         if row.watched is Watched.STATUSES:
             if key.name and self._world.sources.asks(key):
                 await self._annotations(key)
@@ -144,11 +144,11 @@ class Reader:
     async def confirm(self, sources: Iterable[Key]) -> None:
         """Read them again, now."""
         for key in sources:
-            if _ROWS[key.kind].watched is not Watched.STATUSES:
+            if self._rows[key.kind].watched is not Watched.STATUSES:
                 await self._fetch(key)
 
     async def _fetch(self, key: Key, *, at_least: int = 0) -> None:
-        row = _ROWS[key.kind]
+        row = self._rows[key.kind]
         before, latest = self._world.sources.version(key), self._world.latest
         request = wire.get(resource(row), key.namespace, key.name, at_least=at_least)
         try:
@@ -168,7 +168,7 @@ class Reader:
 
     async def _annotations(self, key: Key) -> None:
         """What a class itself says: what is watched are the reports of those that mount it."""
-        row, annotations = _ROWS[key.kind], {}
+        row, annotations = self._rows[key.kind], {}
         request = wire.get(resource(row), key.namespace, key.name, metadata_only=True)
         try:
             annotations = _stub.decode(await self._client.send(request)).metadata.annotations or {}
@@ -184,12 +184,12 @@ class Reader:
             await self._find(place)
         except Forbidden as error:
             # Whoever has such a glob goes on with what is known.
-            self._problem(place, f"{error}; grant `list` on {_ROWS[place.kind].plural}")
+            self._problem(place, f"{error}; grant `list` on {self._rows[place.kind].plural}")
             self._queue.add(place, self._backoff.failed(place, at_least=30.0))
         self._world.expanded(place.kind, place.namespace)
 
     async def _find(self, place: Key) -> None:
-        kind, token = resource(_ROWS[place.kind]), ""
+        kind, token = resource(self._rows[place.kind]), ""
         while True:
             request = wire.list_page(
                 kind, place.namespace, limit=CONTINUE_LIMIT, continue_=token, metadata_only=True

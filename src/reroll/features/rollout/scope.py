@@ -6,6 +6,7 @@ from fnmatch import fnmatchcase
 import msgspec
 
 from reroll.core.dialects.table import ALL, Dialects
+from reroll.core.kinds import Tables
 from reroll.core.patterns import Pattern
 from reroll.core.policy import Policy
 from reroll.core.selectors import Selector
@@ -24,6 +25,10 @@ class Scope(msgspec.Struct, frozen=True):
     sources: Selector = Selector()
     at_once: bool = False
     """Nobody waits for quiet: whoever looks does so once, and says when."""
+
+    @property
+    def tables(self) -> Tables:
+        return self.dialects.options.tables
 
     def is_out_of_reach(self, pattern: Pattern) -> bool:
         """Whether it means a namespace that no watch tells about."""

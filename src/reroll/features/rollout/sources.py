@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 import msgspec
 
 from reroll.core.compare import Absence
-from reroll.core.kinds import SOURCE_KINDS, SourceKind
+from reroll.core.kinds import SourceKind
 from reroll.core.objects import Content, Key, Moment, Term
 from reroll.features.rollout.content import (
     MountReport,
@@ -22,11 +22,6 @@ from reroll.features.rollout.content import (
 )
 from reroll.features.rollout.globs import Globs
 from reroll.features.rollout.scope import Scope
-
-_KEYED = frozenset(row.name for row in SOURCE_KINDS if row.keyed)
-_API_VERSIONS = {
-    row.name: f"{row.group}/{row.version}" if row.group else row.version for row in SOURCE_KINDS
-}
 
 
 class Known:
@@ -96,6 +91,7 @@ class Sources:
         self.digest_key: Key | None = None
         self._known: dict[Key, Known] = {}
         self._scope, self._globs = scope, globs
+        self.rows = scope.tables.sources_by_name
         self._read, self._notice, self._met, self._expanded = read, notice, met, expanded
         self._refused: set[tuple[str, str | None]] = set()
 
@@ -255,7 +251,7 @@ class Sources:
         """Digest with these keys from now on; Secrets are read again, to be digested with each."""
         self.keyring = keyring
         for key, known in self._known.items():
-            if key.kind in _KEYED:
+            if self.rows[key.kind].keyed:
                 known.version = 0
                 self._read(key)
 
@@ -285,8 +281,9 @@ class Sources:
 
     def identity(self, key: Key) -> tuple[str, str]:
         """The apiVersion of a source, and its uid if it was seen."""
-        known = self._known.get(key)
-        return _API_VERSIONS[key.kind], known.uid if known else ""
+        known, row = self._known.get(key), self.rows[key.kind]
+        version = f"{row.group}/{row.version}" if row.group else row.version
+        return version, known.uid if known else ""
 
     def older_than(self, version: int, keys: Iterable[Key]) -> list[Key]:
         """Of these, the ones that may have changed by this version of the store."""

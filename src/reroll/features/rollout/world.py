@@ -72,7 +72,7 @@ class World:
         """The highest version of any workload that was seen."""
         self._clock = clock
         self._scope = scope
-        self.dialects = scope.dialects
+        self.dialects, self.tables = scope.dialects, scope.tables
         self._wake, self._read = wake, read
         self._globs = Globs()
         self.lenders = Lenders(self.dialects.words, read)
@@ -117,7 +117,7 @@ class World:
         if not may_be_in and key not in self.supposed:
             self._untrack(key)
             return
-        if tracked is None and belongs_to_workload(metadata):
+        if tracked is None and belongs_to_workload(metadata, self.tables):
             return
         self._track(kind, key, manifest, tracked, urgent=urgent, watched=watched, expected=expected)
 
