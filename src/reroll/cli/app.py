@@ -31,6 +31,7 @@ COMMANDS: tuple[tuple[str, str, str], ...] = (
     ("gc", "reroll.cli.gc", "delete the content-named configs that nothing uses"),
     ("render", "reroll.cli.render", "write checksums into manifests on their way to the cluster"),
     ("diff", "reroll.cli.diff", "which workloads a render would roll, because of which keys"),
+    ("pins", "reroll.cli.pins", "have pods start with the config of their own revision"),
     ("explain", "reroll.cli.explain", "why a workload rolls or does not, in plain sentences"),
     ("graph", "reroll.cli.graph", "who uses which ConfigMaps and Secrets: a tree or a picture"),
     ("history", "reroll.cli.history", "what rolled, when, why, and who had changed what"),

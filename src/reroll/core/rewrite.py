@@ -1,14 +1,24 @@
-"""Where the spec of a pod names a pinned source, and the copy to name instead.
+"""The pins of a pod, and where its spec names a pinned source.
 
-Pure. The webhook, the `template` mode and, as CEL, the admission policy all rewrite by this one
-table of fields, so a pod is the same whoever made it so.
+Pure. The webhook, the `template` mode and, as CEL, the admission policy all read the annotation and
+rewrite by the same pattern and the same table of fields, so a pod is the same whoever made it so.
 """
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from reroll.core.fields import EACH, PINNED_FIELDS
-from reroll.core.kinds import Path
+from reroll.core.kinds import SOURCE_KINDS, Path
+from reroll.core.policy import DOMAIN
+
+PINS = DOMAIN + "pins"
+"""The annotation of a pod template: `configmap/app=app-1a2b3c4d5e,secret/db=db-77ff00aa11`."""
+_NAME = "[a-z0-9]([-a-z0-9.]*[a-z0-9])?"
+PIN = f"^(configmap|secret)/{_NAME}={_NAME}$"
+"""One pin, as a regular expression that Python and CEL read alike."""
+_pin = re.compile(PIN)
+_KINDS = {row.aliases[0]: row.name for row in SOURCE_KINDS}
 
 Pins = Mapping[tuple[str, str], str]
 """The copy to use, by kind and name of the source."""
@@ -21,6 +31,23 @@ class Rewrite(NamedTuple):
     steps: Steps
     plain: str
     copy: str
+
+
+def read_pins(text: str) -> dict[tuple[str, str], str]:
+    """The pins in an annotation; what is none is left out, the first for a source counts."""
+    found: dict[tuple[str, str], str] = {}
+    for part in text.split(","):
+        pin = part.strip()
+        if _pin.match(pin):
+            source, _, copy = pin.partition("=")
+            word, _, name = source.partition("/")
+            found.setdefault((_KINDS[word], name), copy)
+    return found
+
+
+def write_pins(pins: Pins) -> str:
+    """The same pins always give the same text, and so the same ReplicaSet."""
+    return ",".join(sorted(f"{kind.lower()}/{name}={copy}" for (kind, name), copy in pins.items()))
 
 
 def rewrites(spec: Mapping[str, Any], pins: Pins) -> Iterator[Rewrite]:

@@ -1,0 +1,271 @@
+"""`reroll pins`: have pods of pinned templates start with the config of their own revision."""
+
+import argparse
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from reroll.cli import cluster
+from reroll.cli.cluster import View
+from reroll.cli.errors import CommandError, Exit
+from reroll.cli.flags import add_flags
+from reroll.cli.output import add_output_flag, print_json, print_table, warn
+from reroll.core.objects import Key
+from reroll.core.selectors import Requirement, parse_selector
+from reroll.features.pins import install, manifests, modes
+from reroll.features.pins.install import Done
+from reroll.features.pins.installed import Found, find
+from reroll.features.pins.manifests import NAME, OFF, SWITCH, Manifest, Mode
+from reroll.features.pins.modes import Choice
+from reroll.features.pins.pinned import pinned
+from reroll.features.pins.probe import Probe, confirm, probe
+
+DESCRIPTION = f"""\
+Workloads with `reroll.dev/revisions: "true"` are pinned to copies of their ConfigMaps and Secrets.
+This is what has their pods use the copies, when the pods are made:
+
+  policy     a MutatingAdmissionPolicy: CEL in the API server, nothing of ours is called
+  webhook    our own server (`reroll run --webhook`), for API servers without such policies
+  template   nothing is installed: the controller writes the names into the templates
+
+Pods without the annotation of a pin are never looked at. A namespace with the label
+`{SWITCH}={OFF}` is left out; the controller uses `template` there.
+
+  reroll pins install                        the best that the cluster can do
+  reroll pins install --dry-run > pins.yaml  to put it into Git instead
+  reroll pins status -n shop                 what is installed, and a try whether it works
+  reroll pins uninstall"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.description = DESCRIPTION
+    commands = parser.add_subparsers(dest="pins_command", metavar="COMMAND", required=True)
+    for name, summary, add_arguments, action in COMMANDS:
+        sub = commands.add_parser(name, help=summary, description=summary)
+        add_arguments(sub)
+        add_output_flag(sub)
+        add_flags(sub)
+        sub.set_defaults(pins_action=action)
+
+
+def run(args: argparse.Namespace) -> int:
+    result: int = args.pins_action(args)
+    return result
+
+
+def _add_name(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--name", default=NAME, help=f"what the objects are called (default: {NAME})"
+    )
+
+
+def _add_install(parser: argparse.ArgumentParser) -> None:
+    _add_name(parser)
+    parser.add_argument(
+        "--mode",
+        choices=("auto", *Mode),
+        default="auto",
+        help="how (default: auto, the best that the cluster can do)",
+    )
+    parser.add_argument(
+        "--namespace-selector",
+        default="",
+        metavar="LABELS",
+        help="only namespaces with these labels (default: all but those that are switched off)",
+    )
+    parser.add_argument(
+        "--controller-namespace",
+        metavar="NAME",
+        help="where the controller and its Service are (default: that of the context)",
+    )
+    parser.add_argument(
+        "--url", default="", help="where the webhook is, if not behind that Service"
+    )
+    parser.add_argument(
+        "--dry-run", action="store_true", help="apply nothing, print the manifests as YAML"
+    )
+
+
+# Install
+
+
+def _install(args: argparse.Namespace) -> int:
+    wanted = None if args.mode == "auto" else Mode(args.mode)
+    only = _requirements(args.namespace_selector)
+
+    async def action(view: View) -> int:
+        home = args.controller_namespace or view.home
+        seen = await install.see(view.client, home, args.url)
+        if wanted and (problem := modes.problem(wanted, seen)):
+            raise CommandError(problem)
+        choice = modes.chosen(wanted, seen)
+        wanted_objects = objects(choice, args.name, only)
+        if args.dry_run:
+            print_yaml(wanted_objects)
+            warn([_sentence(choice)])
+            return Exit.OK
+        return await _put(view, args, choice, wanted_objects)
+
+    return cluster.look(args, action)
+
+
+def objects(choice: Choice, name: str, only: Sequence[Manifest]) -> list[Manifest]:
+    """What has to be applied for a mode; nothing for `template`."""
+    if choice.mode is Mode.POLICY:
+        return manifests.policy(choice.version, name, only)
+    if choice.mode is Mode.WEBHOOK and choice.server:
+        return manifests.webhook(choice.server, name, only)
+    return []
+
+
+async def _put(view: View, args: argparse.Namespace, choice: Choice, wanted: list[Manifest]) -> int:
+    done = await install.apply(view.client, wanted)
+    tried = Probe(rewritten=False)
+    if choice.mode is not Mode.TEMPLATE:
+        tried = await confirm(view.client, view.namespace or view.home)
+    if args.output == "json":
+        print_json({"mode": choice.mode, "why": choice.why, **_facts(done), "tried": _tried(tried)})
+    else:
+        _show(done)
+        print(_sentence(choice))
+    if choice.mode is Mode.TEMPLATE or tried.rewritten:
+        return Exit.OK
+    raise CommandError(_not_in_force(tried, view.namespace or view.home, choice.mode))
+
+
+def _sentence(choice: Choice) -> str:
+    if choice.mode is Mode.TEMPLATE:
+        return f"mode template, because {choice.why}: nothing has to be installed"
+    return f"mode {choice.mode}, because {choice.why}"
+
+
+def _not_in_force(tried: Probe, namespace: str, mode: Mode) -> str:
+    if not tried.problem:
+        return (
+            f"it is installed, but a pod that is made in namespace {namespace} is not rewritten; "
+            f"look at the namespace's labels, and at the feature gates of the API server"
+        )
+    hint = "; is the controller there, with --webhook?" if mode is Mode.WEBHOOK else ""
+    return f"it is installed, but no pod could be made to try it: {tried.problem}{hint}"
+
+
+def _requirements(text: str) -> list[Manifest]:
+    selector = parse_selector(text)
+    if selector is None:
+        raise CommandError(
+            f'--namespace-selector: {text!r} is no label selector; use e.g. "team=shop"',
+            Exit.USAGE,
+        )
+    return [_expression(one) for one in selector.requirements]
+
+
+def _expression(one: Requirement) -> Manifest:
+    if one.values is None:
+        return {"key": one.key, "operator": "DoesNotExist" if one.negated else "Exists"}
+    operator = "NotIn" if one.negated else "In"
+    return {"key": one.key, "operator": operator, "values": sorted(one.values)}
+
+
+# Uninstall
+
+
+def _uninstall(args: argparse.Namespace) -> int:
+    async def action(view: View) -> int:
+        done = await install.remove(view.client, args.name)
+        left = [] if await find(view.client) else await _dependent(view)
+        if args.output == "json":
+            print_json({**_facts(done), "pinned": [key._asdict() for key in left]})
+        else:
+            _show(done)
+            if not done:
+                print(f"nothing called {args.name} was installed")
+        warn([*_left(left), *view.gaps])
+        return Exit.OK
+
+    return cluster.look(args, action)
+
+
+async def _dependent(view: View) -> list[Key]:
+    """Workloads whose pods need to be rewritten, wherever they are."""
+    everywhere = View(view.client, None, view.home)
+    found = [
+        one.workload.key
+        for one in await everywhere.workloads()
+        if (pins := pinned(one.kind, one.manifest)) and not pins.in_template
+    ]
+    view.gaps += everywhere.gaps
+    return found
+
+
+def _left(keys: list[Key]) -> Iterable[str]:
+    if keys:
+        names = ", ".join(map(str, keys))
+        yield (
+            f"still pinned: {names}; new pods of these start with the plain, current config. "
+            "The controller writes the names into their templates within a minute, which rolls "
+            "them; `reroll pins install` brings the rewriting back"
+        )
+
+
+# Status
+
+
+def _status(args: argparse.Namespace) -> int:
+    async def action(view: View) -> int:
+        namespace = view.namespace or view.home
+        found = await find(view.client)
+        tried = await probe(view.client, namespace)
+        if args.output == "json":
+            rows = [{"mode": one.mode, "name": one.name, "version": one.version} for one in found]
+            print_json({"installed": rows, "namespace": namespace, "tried": _tried(tried)})
+        else:
+            print_table(("MODE", "NAME", "API"), [_row(one) for one in found])
+            print(_state(found, tried, namespace))
+        warn(view.gaps)
+        return Exit.OK
+
+    return cluster.look(args, action)
+
+
+def _row(one: Found) -> tuple[str, str, str]:
+    version = one.version or manifests.WEBHOOK_VERSION
+    return one.mode, one.name, f"{manifests.GROUP}/{version}"
+
+
+def _state(found: list[Found], tried: Probe, namespace: str) -> str:
+    if tried.rewritten:
+        return f"namespace {namespace}: a pinned pod is rewritten when it is made (tried just now)"
+    if tried.problem:
+        return f"namespace {namespace}: no pod could be made to try it: {tried.problem}"
+    why = "it is left out" if found else "nothing is installed"
+    return (
+        f"namespace {namespace}: pods are not rewritten ({why}); "
+        "the controller writes the names into templates"
+    )
+
+
+# What is shown
+
+
+def _show(done: list[Done]) -> None:
+    print_table(("KIND", "NAME", "RESULT"), done)
+
+
+def _facts(done: list[Done]) -> dict[str, Any]:
+    return {"objects": [one._asdict() for one in done]}
+
+
+def _tried(tried: Probe) -> dict[str, Any]:
+    return {"rewritten": tried.rewritten, "problem": tried.problem}
+
+
+def print_yaml(objects: list[Manifest]) -> None:
+    import yaml
+
+    print(yaml.safe_dump_all(objects, sort_keys=False, width=1000), end="")
+
+
+COMMANDS = (
+    ("install", "apply it, in the best mode or in one of your choice", _add_install, _install),
+    ("uninstall", "take it away, and tell who still has pins", _add_name, _uninstall),
+    ("status", "what is installed, and whether pods are rewritten now", lambda _: None, _status),
+)
