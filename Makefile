@@ -64,6 +64,10 @@ bench: setup ## Speed and memory as ratios to the floor, on a control plane of i
 docs: setup ## Build the documentation into site/; warnings are errors
 	mkdocs build --strict
 
+.PHONY: chart
+chart: control-plane ## Write what is generated of charts/ and deploy/ anew
+	python -m tests.support.chart
+
 .PHONY: lock
 lock: setup ## Resolve the dependencies anew, a week behind the newest releases
 	uv pip compile --universal --generate-hashes --no-header --upgrade \

@@ -1,0 +1,19 @@
+{{/* What is wrong only in company, and no schema can say. */}}
+{{- define "reroll.checks" -}}
+{{- $settings := include "reroll.settings" . | fromYaml -}}
+{{- with .Values.reloader }}
+{{- fail "`reloader:` is for the chart of Reloader; `helm get values RELEASE | reroll migrate flags --values - --chart` prints the values for this chart" }}
+{{- end }}
+{{- if and (gt (int .Values.replicas) 1) (not (dig "leader-election" true $settings)) }}
+{{- fail "`replicas` is above 1 and `settings.leader-election` is false: each would roll every change; use one replica, or elect a leader" }}
+{{- end }}
+{{- if and (index $settings "namespaces") (index $settings "namespace-selector") }}
+{{- fail "`settings.namespace-selector` needs to see all namespaces and `settings.namespaces` does not; use one" }}
+{{- end }}
+{{- if and (not (include "reroll.port" .)) (or .Values.serviceMonitor.enabled .Values.podMonitor.enabled) }}
+{{- fail "`settings.listen` is empty, so there are no metrics to ask for; turn `serviceMonitor` and `podMonitor` off, or listen" }}
+{{- end }}
+{{- if and .Values.serviceMonitor.enabled (not .Values.service.enabled) }}
+{{- fail "`serviceMonitor` finds the Service, and `service.enabled` is false; use `podMonitor`" }}
+{{- end }}
+{{- end -}}

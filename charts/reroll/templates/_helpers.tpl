@@ -1,0 +1,90 @@
+{{/* Names and labels. */}}
+
+{{- define "reroll.name" -}}
+{{- default .Chart.Name .Values.nameOverride | trunc 40 | trimSuffix "-" -}}
+{{- end -}}
+
+{{- define "reroll.fullname" -}}
+{{- if .Values.fullnameOverride -}}
+{{- .Values.fullnameOverride | trunc 50 | trimSuffix "-" -}}
+{{- else -}}
+{{- $name := include "reroll.name" . -}}
+{{- if contains $name .Release.Name -}}
+{{- .Release.Name | trunc 50 | trimSuffix "-" -}}
+{{- else -}}
+{{- printf "%s-%s" .Release.Name $name | trunc 50 | trimSuffix "-" -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+
+{{/* Names of objects that no namespace has: two releases of one name may be in two namespaces. */}}
+{{- define "reroll.clusterName" -}}
+{{- printf "%s-%s" (include "reroll.fullname" .) .Release.Namespace | trunc 63 | trimSuffix "-" -}}
+{{- end -}}
+
+{{/* Of the controller's own pods: the pod of `helm test` has others. */}}
+{{- define "reroll.selectorLabels" -}}
+app.kubernetes.io/name: {{ include "reroll.name" . }}
+app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/component: controller
+{{- end -}}
+
+{{- define "reroll.labels" -}}
+app.kubernetes.io/name: {{ include "reroll.name" . }}
+app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 }}
+{{- with .Values.commonLabels }}
+{{ toYaml . }}
+{{- end }}
+{{- end -}}
+
+{{- define "reroll.metadata" -}}
+name: {{ include "reroll.fullname" . }}
+namespace: {{ .Release.Namespace }}
+labels:
+  {{- include "reroll.labels" . | nindent 2 }}
+{{- end -}}
+
+{{- define "reroll.serviceAccount" -}}
+{{- if .Values.serviceAccount.create -}}
+{{- default (include "reroll.fullname" .) .Values.serviceAccount.name -}}
+{{- else -}}
+{{- default "default" .Values.serviceAccount.name -}}
+{{- end -}}
+{{- end -}}
+
+{{- define "reroll.image" -}}
+{{- $registry := default .Values.image.registry (.Values.global).imageRegistry -}}
+{{- with $registry }}{{ . }}/{{ end -}}
+{{- .Values.image.repository -}}
+{{- if .Values.image.digest -}}
+@{{ .Values.image.digest }}
+{{- else -}}
+:{{ default .Chart.AppVersion .Values.image.tag }}
+{{- end -}}
+{{- end -}}
+
+{{- define "reroll.imagePullSecrets" -}}
+{{- $all := concat .Values.imagePullSecrets (default list (.Values.global).imagePullSecrets) -}}
+{{- with $all -}}
+imagePullSecrets:
+{{- range . }}
+  - {{ if kindIs "map" . }}{{ toJson . }}{{ else }}{{ dict "name" . | toJson }}{{ end }}
+{{- end }}
+{{- end }}
+{{- end -}}
+
+{{/* The settings of the controller: those that the chart gives, and over them those of the user. */}}
+{{- define "reroll.settings" -}}
+{{- $name := include "reroll.fullname" . -}}
+{{- $own := dict "lease" $name "digest-key" (printf "%s-digest-key" $name) "log-format" "json" -}}
+{{- merge (deepCopy .Values.settings) $own | toYaml -}}
+{{- end -}}
+
+{{/* The port of metrics and probes; empty if it does not listen. */}}
+{{- define "reroll.port" -}}
+{{- $settings := include "reroll.settings" . | fromYaml -}}
+{{- hasKey $settings "listen" | ternary (get $settings "listen") ":8080" | regexFind "[0-9]+$" -}}
+{{- end -}}

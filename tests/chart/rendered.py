@@ -1,0 +1,82 @@
+"""What the chart makes of some values, by real helm."""
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+from tests.support.chart import CHART
+from tests.support.tools import Tool
+
+Object = dict[str, Any]
+
+EVERYTHING: dict[str, Any] = {
+    "features": {"revisions": True, "injections": True},
+    "networkPolicy": {"enabled": True, "apiServerCIDRs": ["10.0.0.1/32"]},
+    "serviceMonitor": {"enabled": True, "labels": {"release": "prometheus"}},
+    "podMonitor": {"enabled": True},
+    "priorityClassName": "system-cluster-critical",
+    "imagePullSecrets": ["registry"],
+    "nodeSelector": {"kubernetes.io/os": "linux"},
+    "tolerations": [{"operator": "Exists"}],
+    "extraArgs": ["--log-level=debug"],
+    "extraEnv": [{"name": "TZ", "value": "Europe/Oslo"}],
+    "extraEnvFrom": [{"configMapRef": {"name": "more", "optional": True}}],
+    "extraVolumes": [{"name": "more", "emptyDir": {}}],
+    "extraVolumeMounts": [{"name": "more", "mountPath": "/more"}],
+    "annotations": {"example.com/a": "b"},
+    "podAnnotations": {"example.com/a": "b"},
+    "podLabels": {"example.com/a": "b"},
+    "commonLabels": {"example.com/team": "platform"},
+    "service": {"labels": {"example.com/a": "b"}, "annotations": {"example.com/a": "b"}},
+    "settings": {"debounce": "5s", "exclude-namespaces": ["kube-*"]},
+}
+"""Values that turn on everything there is."""
+
+
+def template(
+    helm: Tool, values: Mapping[str, Any], *flags: str, name: str = "reroll", home: str = "reroll"
+) -> list[Object]:
+    """The objects, without a cluster."""
+    text = helm(
+        *("template", name, CHART, "--namespace", home, "--values", "-", *flags),
+        input=json.dumps(values),
+        identity=None,
+    )
+    return [each for each in yaml.safe_load_all(text) if each]
+
+
+def values_file(folder: Path, values: Mapping[str, Any]) -> Path:
+    file = folder / "values.yaml"
+    file.write_text(json.dumps(values))
+    return file
+
+
+def of_kind(objects: list[Object], kind: str) -> list[Object]:
+    return [each for each in objects if each["kind"] == kind]
+
+
+def the(objects: list[Object], kind: str) -> Object:
+    (found,) = of_kind(objects, kind)
+    return found
+
+
+def pod_specs(objects: list[Object]) -> Iterator[Object]:
+    for each in objects:
+        if each["kind"] == "Pod":
+            yield each["spec"]
+        elif "template" in each.get("spec", {}):
+            yield each["spec"]["template"]["spec"]
+
+
+def granted(rules: list[Object]) -> set[tuple[str, str, str, str]]:
+    """Group, resource, name and verb of all that rules allow."""
+    return {
+        (group, resource, name, verb)
+        for rule in rules
+        for group in rule["apiGroups"]
+        for resource in rule["resources"]
+        for name in rule.get("resourceNames", [""])
+        for verb in rule["verbs"]
+    }

@@ -1,0 +1,90 @@
+"""The chart's roles say what the program's own table says, whatever is on and wherever it looks."""
+
+from typing import Any
+
+import pytest
+from tests.chart.rendered import granted, of_kind, template, the
+from tests.support.tools import Tool
+
+from reroll.core import rights
+from reroll.core.kinds import KINDS, SOURCE_KINDS
+from reroll.core.rights import Feature
+
+STRATEGIES = {Feature.EVICT, Feature.RELOAD, Feature.TRIGGER, Feature.RECREATE}
+OPTIONAL = {Feature.REVISIONS, Feature.INJECTIONS}
+CHOICES: dict[str, tuple[dict[str, Any], frozenset[Feature]]] = {
+    "the defaults": ({}, rights.DEFAULT),
+    **{
+        f"without {feature}": ({"features": {feature.value: False}}, rights.DEFAULT - {feature})
+        for feature in sorted(STRATEGIES)
+    },
+    **{
+        f"with {feature}": ({"features": {feature.value: True}}, rights.DEFAULT | {feature})
+        for feature in sorted(OPTIONAL)
+    },
+    "without a leader": (
+        {"replicas": 1, "settings": {"leader-election": False}},
+        rights.DEFAULT - {Feature.LEADER_ELECTION},
+    ),
+}
+
+
+@pytest.mark.parametrize(("values", "features"), CHOICES.values(), ids=CHOICES.keys())
+def test_the_rights_are_those_of_the_features_that_are_on(
+    helm: Tool, values: dict[str, Any], features: frozenset[Feature]
+) -> None:
+    objects = template(helm, values)
+
+    everywhere = rights.cluster(KINDS, features=features)
+    assert granted(the(objects, "ClusterRole")["rules"]) == granted(everywhere)
+    own = rights.own("reroll-digest-key", "reroll", features=features)
+    assert granted(the(objects, "Role")["rules"]) == granted(own)
+
+
+def test_a_kind_that_is_left_alone_needs_no_rights(helm: Tool) -> None:
+    left, unread = {"Job", "Rollout"}, {"Secret"}
+    settings = {"exclude-kinds": sorted(left), "exclude-sources": sorted(unread)}
+
+    objects = template(helm, {"settings": settings})
+
+    kinds = [kind for kind in KINDS if kind.name not in left]
+    sources = [source for source in SOURCE_KINDS if source.name not in unread]
+    rules = rights.cluster(kinds, sources=sources)
+    assert granted(the(objects, "ClusterRole")["rules"]) == granted(rules)
+
+
+def test_for_some_namespaces_there_is_a_role_in_each_and_none_for_the_cluster(helm: Tool) -> None:
+    objects = template(helm, {"settings": {"namespaces": ["shop", "billing"]}})
+
+    assert of_kind(objects, "ClusterRole") == of_kind(objects, "ClusterRoleBinding") == []
+    roles = {each["metadata"]["namespace"]: each["rules"] for each in of_kind(objects, "Role")}
+    assert roles.keys() == {"reroll", "shop", "billing"}
+    for place in ("shop", "billing"):
+        assert granted(roles[place]) == granted(rights.cluster(KINDS, namespaces=False))
+    for binding in of_kind(objects, "RoleBinding"):
+        assert binding["subjects"][0]["namespace"] == "reroll"
+
+
+def test_two_releases_of_one_name_do_not_share_a_role_of_the_cluster(helm: Tool) -> None:
+    names = {
+        the(template(helm, {}, home=home), kind)["metadata"]["name"]
+        for home in ("a", "b")
+        for kind in ("ClusterRole", "ClusterRoleBinding")
+    }
+    assert len(names) == 2
+
+
+def test_names_of_lease_and_key_are_those_of_the_release_and_its_rights_are_for_them(
+    helm: Tool,
+) -> None:
+    objects = template(helm, {"settings": {"digest-key": "elsewhere"}}, name="team-a")
+
+    own = rights.own("elsewhere", "team-a-reroll")
+    assert granted(the(objects, "Role")["rules"]) == granted(own)
+    assert "lease: team-a-reroll" in the(objects, "ConfigMap")["data"]["reroll.yaml"]
+
+
+def test_without_rbac_nothing_is_granted(helm: Tool) -> None:
+    objects = template(helm, {"rbac": {"create": False}})
+
+    assert [each["kind"] for each in objects if "rbac" in each["apiVersion"]] == []

@@ -1,0 +1,178 @@
+"""Values: wrong ones are told in a sentence, and each of the others is seen in what is made."""
+
+import json
+from typing import Any
+
+import pytest
+import yaml
+from tests.chart.rendered import EVERYTHING, of_kind, pod_specs, template, the
+from tests.support.chart import CHART
+from tests.support.tools import Tool
+
+from reroll.settings import SETTINGS, Setting, resolve
+
+WRONG: dict[str, tuple[dict[str, Any], str]] = {
+    "a word for a number": ({"replicas": "many"}, "'/replicas': got string, want integer"),
+    "a number below": ({"replicas": -1}, "'/replicas': minimum: got -1, want 0"),
+    "a value that is none": ({"replica": 1}, "additional properties 'replica' not allowed"),
+    "a feature that is none": ({"features": {"x": True}}, "'/features': additional properties 'x'"),
+    "a setting that is none": (
+        {"settings": {"debonce": "5s"}},
+        "'/settings': additional properties 'debonce' not allowed",
+    ),
+    "a setting of the wrong type": (
+        {"settings": {"auto-all": "yes"}},
+        "'/settings/auto-all': got string, want boolean",
+    ),
+    "a duration that is none": ({"settings": {"debounce": "soon"}}, "'/settings/debounce': 'soon'"),
+    "a choice that is none": (
+        {"settings": {"mounts": "warm"}},
+        "'/settings/mounts': value must be one of 'frozen', 'live'",
+    ),
+    "a kind that is none": ({"settings": {"exclude-kinds": ["Pod"]}}, "value must be one of"),
+    "a pull policy that is none": ({"image": {"pullPolicy": "x"}}, "'Always', 'IfNotPresent'"),
+    "the values of another chart": ({"reloader": {"autoReloadAll": True}}, "reroll migrate flags"),
+    "several without a leader": (
+        {"replicas": 2, "settings": {"leader-election": False}},
+        "use one replica, or elect a leader",
+    ),
+    "namespaces by name and by label": (
+        {"settings": {"namespaces": ["a"], "namespace-selector": "a=b"}},
+        "needs to see all namespaces",
+    ),
+    "a monitor without metrics": (
+        {"settings": {"listen": ""}, "podMonitor": {"enabled": True}},
+        "there are no metrics to ask for",
+    ),
+    "a monitor without a Service": (
+        {"service": {"enabled": False}, "serviceMonitor": {"enabled": True}},
+        "use `podMonitor`",
+    ),
+}
+
+
+@pytest.mark.parametrize(("values", "sentence"), WRONG.values(), ids=WRONG.keys())
+def test_it_is_told_what_is_wrong_with(helm: Tool, values: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(AssertionError) as told:
+        template(helm, values)
+    assert sentence in str(told.value)
+
+
+@pytest.mark.parametrize("case", ["a word for a number", "several without a leader"])
+def test_the_next_helm_tells_it_too(helm4: Tool, case: str) -> None:
+    values, sentence = WRONG[case]
+    with pytest.raises(AssertionError) as told:
+        template(helm4, values)
+    assert sentence in str(told.value)
+
+
+def settings_of(objects: list[dict[str, Any]]) -> dict[str, Any]:
+    (text,) = the(objects, "ConfigMap")["data"].values()
+    found: dict[str, Any] = yaml.safe_load(text)
+    return found
+
+
+def given(row: Setting) -> Any:
+    """The setting's example, as YAML has it."""
+    schema = json.loads((CHART / "values.schema.json").read_text(encoding="utf-8"))
+    type_ = schema["properties"]["settings"]["properties"][row.key].get("type")
+    if type_ in ("string", None):
+        return row.about.example
+    return row.about.example.split(",") if "array" in type_ else json.loads(row.about.example)
+
+
+# These two are for looking at some namespaces in two ways.
+@pytest.mark.parametrize("without", ["namespaces", "namespace-selector"])
+def test_every_setting_can_be_given_and_arrives(helm: Tool, without: str) -> None:
+    settings = {row.key: given(row) for row in SETTINGS if row.key != without}
+
+    arrived = settings_of(template(helm, {"replicas": 1, "settings": settings}))
+
+    assert arrived == settings
+    assert resolve({}, {}, arrived, "reroll.yaml")
+
+
+def test_everything_at_once_is_made(helm: Tool) -> None:
+    objects = template(helm, EVERYTHING)
+    deployment = the(objects, "Deployment")
+    pod = deployment["spec"]["template"]["spec"]
+    (container,) = pod["containers"]
+
+    kinds = {each["kind"] for each in objects}
+    assert {"NetworkPolicy", "ServiceMonitor", "PodMonitor", "PodDisruptionBudget"} <= kinds
+    assert container["args"][-1] == "--log-level=debug"
+    assert {"name": "TZ", "value": "Europe/Oslo"} in container["env"]
+    assert container["envFrom"]
+    assert {"name": "more", "mountPath": "/more"} in container["volumeMounts"]
+    assert pod["imagePullSecrets"] == [{"name": "registry"}]
+    assert pod["priorityClassName"] == "system-cluster-critical"
+    assert all(each["metadata"]["labels"]["example.com/team"] == "platform" for each in objects)
+
+
+def test_every_pod_is_as_restricted_as_can_be(helm: Tool) -> None:
+    specs = list(pod_specs(template(helm, EVERYTHING)))
+
+    assert len(specs) == 2  # the controller, and the test
+    for spec in specs:
+        assert spec["securityContext"]["runAsNonRoot"] is True
+        assert spec["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
+        for container in spec["containers"]:
+            assert container["securityContext"] == {
+                "allowPrivilegeEscalation": False,
+                "readOnlyRootFilesystem": True,
+                "capabilities": {"drop": ["ALL"]},
+            }
+            assert container["resources"]["limits"]["memory"]
+
+
+def test_the_pod_of_the_test_is_no_pod_of_the_controller(helm: Tool) -> None:
+    objects = template(helm, {})
+    selector = the(objects, "Deployment")["spec"]["selector"]["matchLabels"]
+
+    labels = the(objects, "Pod")["metadata"]["labels"]
+    assert any(labels.get(key) != value for key, value in selector.items())
+    assert the(objects, "Service")["spec"]["selector"] == selector
+    assert the(objects, "PodDisruptionBudget")["spec"]["selector"]["matchLabels"] == selector
+
+
+def test_a_changed_setting_changes_the_pods_and_another_value_does_not(helm: Tool) -> None:
+    def pods(values: dict[str, Any]) -> Any:
+        return the(template(helm, values), "Deployment")["spec"]["template"]
+
+    assert pods({}) == pods({"service": {"port": 80}})
+    assert pods({}) != pods({"settings": {"debounce": "5s"}})
+
+
+def test_one_replica_has_no_disruption_budget(helm: Tool) -> None:
+    assert of_kind(template(helm, {"replicas": 1}), "PodDisruptionBudget") == []
+
+
+def test_without_an_address_there_are_no_probes_and_no_service(helm: Tool) -> None:
+    objects = template(helm, {"settings": {"listen": ""}})
+
+    (container,) = the(objects, "Deployment")["spec"]["template"]["spec"]["containers"]
+    assert "livenessProbe" not in container
+    assert of_kind(objects, "Service") == []
+
+
+def test_the_port_is_where_it_listens(helm: Tool) -> None:
+    objects = template(helm, {"settings": {"listen": "[::]:9090"}})
+
+    (container,) = the(objects, "Deployment")["spec"]["template"]["spec"]["containers"]
+    assert container["ports"] == [{"name": "http", "containerPort": 9090}]
+
+
+@pytest.mark.parametrize(
+    ("values", "image"),
+    [
+        ({}, "reroll:"),
+        ({"tag": "1.2"}, "reroll:1.2"),
+        ({"registry": "a.example"}, "a.example/reroll:"),
+        ({"digest": f"sha256:{'a' * 64}", "tag": "1"}, f"reroll@sha256:{'a' * 64}"),
+    ],
+)
+def test_the_image_is(helm: Tool, values: dict[str, Any], image: str) -> None:
+    (container,) = the(template(helm, {"image": values}), "Deployment")["spec"]["template"]["spec"][
+        "containers"
+    ]
+    assert container["image"].startswith(image)
