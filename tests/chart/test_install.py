@@ -1,0 +1,151 @@
+"""Real helm and kubectl on the control plane: what the chart makes is taken, and goes again."""
+
+import json
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from tests.chart.rendered import EVERYTHING, template
+from tests.support import chart
+from tests.support.tools import Tool
+
+from reroll.devcluster.api import Api, path_to
+
+Release = Callable[..., str]
+# Those that a release may leave: what the controller made itself, and what a namespace has anyway.
+LEFT = ("kube-root-ca.crt", "default", "sh.helm")
+
+
+def deployment(api: Api, home: str, name: str) -> dict[str, Any]:
+    return api.get(path_to("Deployment", name, home))
+
+
+def name_of(home: str) -> str:
+    return f"{home}-reroll"
+
+
+@pytest.mark.parametrize("version", ["helm", "helm4"])
+def test_install_upgrade_and_uninstall(
+    request: pytest.FixtureRequest, version: str, api: Api, home: str, release: Release
+) -> None:
+    helm: Tool = request.getfixturevalue(version)
+    name = name_of(home)
+
+    said = release(helm, "install", {}, "--wait", "--timeout", "60s")
+    assert "reroll.dev/enabled=true" in said
+    first = deployment(api, home, name)
+    assert (
+        first["status"]["readyReplicas"] == 2
+    )  # pods that the namespace would not let in are none
+
+    release(helm, "upgrade", {"service": {"port": 80}})
+    assert deployment(api, home, name)["metadata"]["generation"] == first["metadata"]["generation"]
+
+    release(helm, "upgrade", {"settings": {"debounce": "5s"}})
+    assert deployment(api, home, name)["spec"]["template"] != first["spec"]["template"]
+    config = api.get(path_to("ConfigMap", name, home))
+    assert yaml.safe_load(config["data"]["reroll.yaml"])["debounce"] == "5s"
+
+    release(helm, "uninstall")
+    for kind in ("Deployment", "ConfigMap", "ServiceAccount", "Role", "RoleBinding", "Service"):
+        names = [each["metadata"]["name"] for each in api.list(path_to(kind, "", home))]
+        assert [each for each in names if not each.startswith(LEFT)] == [], kind
+    for kind in ("ClusterRole", "ClusterRoleBinding"):
+        api.wait_gone(path_to(kind, f"{name}-{home}"))
+
+
+def test_from_the_whole_cluster_to_some_namespaces_and_back(
+    api: Api, home: str, release: Release, helm: Tool
+) -> None:
+    everywhere = path_to("ClusterRole", f"{name_of(home)}-{home}")
+    somewhere = path_to("Role", f"{name_of(home)}-{home}", home)
+
+    release(helm, "install", {"settings": {"namespaces": [home]}})
+    assert api.get(somewhere)["rules"]
+    api.wait_gone(everywhere)
+    release(helm, "upgrade", {}, "--reset-values")
+    assert api.get(everywhere)["rules"]
+    api.wait_gone(somewhere)
+
+
+def test_the_api_server_knows_every_field(
+    helm: Tool, kubectl: Tool, home: str, monitors: None
+) -> None:
+    objects = template(helm, {**EVERYTHING, "tests": {"enabled": False}}, home=home, name=home)
+    # An answer of the API server's, of which nothing stays.
+    strict = ("--dry-run=server", "--validate=strict", "--output", "name", "--filename", "-")
+
+    said = kubectl("create", *strict, input=yaml.safe_dump_all(objects))
+
+    assert len(said.splitlines()) == len(objects)
+
+
+@pytest.mark.parametrize("name", chart.INSTALLATIONS)
+def test_the_plain_manifests_are_taken(kubectl: Tool, home: str, name: str, tmp_path: Path) -> None:
+    text = (chart.ROOT / "deploy" / name).read_text(encoding="utf-8")
+    first, *objects = [each for each in yaml.safe_load_all(text) if each]
+    for each in objects:
+        if "namespace" in each["metadata"]:
+            each["metadata"]["namespace"] = home
+    strict = ("--dry-run=server", "--validate=strict", "--output", "name", "--filename", "-")
+
+    said = kubectl("create", *strict, input=yaml.safe_dump_all(objects))
+
+    assert len(said.splitlines()) == len(objects)
+    assert first["kind"] == "Namespace"
+
+
+def test_helm_test_asks_the_doctor(api: Api, home: str, release: Release, helm: Tool) -> None:
+    release(helm, "install", {"replicas": 0})
+    path = path_to("Pod", f"{name_of(home)}-test", home)
+    said: list[str] = []
+    asking = threading.Thread(
+        target=lambda: said.append(release(helm, "test", None, "--timeout", "60s"))
+    )
+
+    asking.start()
+    pod = api.wait_for(path, lambda pod: pod["status"].get("phase") == "Running")
+    # No pod of the development cluster runs a program: this one is said to have ended well.
+    api.patch(f"{path}/status", {"status": {"phase": "Succeeded"}})
+    asking.join(60)
+
+    assert "Succeeded" in said[0]
+    (container,) = pod["spec"]["containers"]
+    assert container["args"][0] == "doctor"
+    assert pod["spec"]["serviceAccountName"] == name_of(home)
+
+
+# Versions whose API is not here to ask: which groups and versions they serve is known.
+SERVED_SINCE_1_28 = {
+    "v1",
+    "apps/v1",
+    "networking.k8s.io/v1",
+    "policy/v1",
+    "rbac.authorization.k8s.io/v1",
+    "apiextensions.k8s.io/v1",
+    "admissionregistration.k8s.io/v1",
+    "monitoring.coreos.com/v1",
+}
+
+
+@pytest.mark.parametrize("minor", range(28, 37))
+def test_each_version_of_kubernetes_is_given_what_it_serves(helm: Tool, minor: int) -> None:
+    objects = template(helm, EVERYTHING, "--kube-version", f"1.{minor}.0")
+
+    assert {each["apiVersion"] for each in objects} <= SERVED_SINCE_1_28
+    assert json.dumps(objects)
+
+
+def test_a_version_that_is_too_old_is_told(helm: Tool) -> None:
+    with pytest.raises(AssertionError) as told:
+        template(helm, {}, "--kube-version", "1.27.9")
+    assert ">=1.28" in str(told.value)
+
+
+@pytest.mark.parametrize("version", ["helm", "helm4"])
+def test_lint_finds_nothing(request: pytest.FixtureRequest, version: str, tmp_path: Path) -> None:
+    helm: Tool = request.getfixturevalue(version)
+    assert "0 chart(s) failed" in helm("lint", chart.CHART, "--strict", identity=None)
