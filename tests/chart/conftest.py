@@ -35,7 +35,7 @@ def monitors(api: Api) -> None:
 
 
 def _is_served(definition: dict[str, Any]) -> bool:
-    conditions = definition.get("status", {}).get("conditions", ())
+    conditions = definition.get("status", {}).get("conditions") or ()
     return any(one["type"] == "Established" and one["status"] == "True" for one in conditions)
 
 
