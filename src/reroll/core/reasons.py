@@ -68,6 +68,24 @@ class Reason(Enum):
         "its revisions are being read to see what happened while nobody watched",
     )
 
+    # What becomes of an Injection
+    INJECTED = "Injected", "the value is in the field that the Injection names"
+    DRY_RUN = "DryRun", "nothing is written, because the Injection is a dry run"
+    REMOVED = "Removed", "the Injection is gone, and its value was removed from the field"
+    CLAIMED = "Claimed", "another Injection, which was there first, writes to the same field"
+    TAKEN_BACK = (
+        "TakenBack",
+        "somebody else took the field back again and again; it is left to them for now",
+    )
+    NOT_ALLOWED = (
+        "NotAllowed",
+        "an object does not let the namespace of the Injection use it; annotate it",
+    )
+    TARGET_MISSING = "TargetMissing", "the object to write to does not exist, or its kind does not"
+    INVALID_INJECTION = "InvalidInjection", "the Injection says what cannot be done"
+    INVALID_VALUE = "InvalidValue", "no value could be made from the sources of the Injection"
+    LOOP = "Loop", "the Injection would write into what it is made from"
+
     # Why there is nothing to do
     UP_TO_DATE = "UpToDate", "its pods were made with the current configuration"
     NOT_ENABLED = "NotEnabled", "the workload did not opt in"

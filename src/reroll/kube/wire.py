@@ -189,9 +189,11 @@ def json_patch(
     *,
     subresource: str | None = None,
     manager: str = FIELD_MANAGER,
+    dry_run: bool = False,
 ) -> Request:
     path = resource.path(namespace, name, subresource)
-    return _patch(resource, path, JSON_PATCH, operations, [("fieldManager", manager)])
+    query = [("fieldManager", manager), *_dry(dry_run)]
+    return _patch(resource, path, JSON_PATCH, operations, query)
 
 
 def merge_patch(
@@ -209,7 +211,7 @@ def merge_patch(
     With `dry_run` nothing is written, and the answer is what the object would become.
     """
     path = resource.path(namespace, name, subresource)
-    query = [("fieldManager", manager), *([("dryRun", "All")] if dry_run else ())]
+    query = [("fieldManager", manager), *_dry(dry_run)]
     return _patch(resource, path, MERGE_PATCH, body, query)
 
 
@@ -222,9 +224,13 @@ def apply(
     force: bool = False,
     subresource: str | None = None,
     manager: str = FIELD_MANAGER,
+    dry_run: bool = False,
 ) -> Request:
-    """Server-side apply; `body` is JSON, which is YAML too."""
-    query = [("fieldManager", manager), ("force", "true" if force else "false")]
+    """Server-side apply; `body` is JSON, which is YAML too.
+
+    It makes what does not exist, unless `body` carries `metadata.uid`.
+    """
+    query = [("fieldManager", manager), ("force", "true" if force else "false"), *_dry(dry_run)]
     path = resource.path(namespace, name, subresource)
     return _patch(resource, path, APPLY_PATCH, body, query)
 
@@ -263,6 +269,10 @@ def evict(namespace: str, pod: str, *, uid: str | None = None) -> Request:
         eviction["deleteOptions"] = {"preconditions": {"uid": uid}}
     path = PODS.path(namespace, pod, "eviction")
     return Request("POST", path, body=_encode(eviction), verb="evict", resource=PODS)
+
+
+def _dry(is_dry: bool) -> Query:
+    return (("dryRun", "All"),) if is_dry else ()
 
 
 def _patch(
