@@ -104,3 +104,4 @@ class Reason(Enum):
         "the change is not allowed: a right is missing, or admission refuses it",
     )
     FAILED = "Failed", "the change could not be made yet; it is tried again"
+    FEATURE_OFF = "FeatureOff", "a feature lacks a right or an API; the others work"
