@@ -7,9 +7,8 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import groupby
 from pathlib import Path
 
-from prometheus_client.metrics import MetricWrapperBase
+from tests.support.known_metrics import known_metrics
 
-from reroll.controller.metrics import Metrics
 from reroll.core.dialects.reroll import REROLL
 from reroll.core.dialects.rows import Options, Place
 from reroll.core.fields import EACH, FIELDS, POD_FIELDS, PODS, Field
@@ -169,25 +168,11 @@ def reasons() -> str:
 
 def metrics() -> str:
     introduction = "Served at `/metrics` of `--listen`, in the format of Prometheus."
-    rows = []
-    for metric in vars(Metrics()).values():
-        if isinstance(metric, MetricWrapperBase):
-            family = next(iter(metric.describe()))
-            suffix = "_total" if family.type == "counter" else ""
-            labels = ", ".join(f"`{name}`" for name in metric._labelnames)
-            rows.append((f"`{family.name}{suffix}`", family.type, labels, family.documentation))
-    rows += [
-        ("`reroll_build_info`", "gauge", "`version`", "The version that runs; always 1"),
-        (
-            "`reroll_watch_age_seconds`",
-            "gauge",
-            "`resource`",
-            "Seconds since the API server last told anything on a watch",
-        ),
+    rows = [
+        (f"`{name}`", found.type, ", ".join(f"`{label}`" for label in found.labels), found.text)
+        for name, found in known_metrics().items()
     ]
-    return _page(
-        "Metrics", introduction, _table(("metric", "type", "labels", "meaning"), sorted(rows))
-    )
+    return _page("Metrics", introduction, _table(("metric", "type", "labels", "meaning"), rows))
 
 
 PAGES: dict[str, Callable[[], str]] = {

@@ -19,6 +19,8 @@ class Exit(IntEnum):
     """A rollout failed, and everything that this run rolled is back at the revision before."""
     TIMED_OUT = 6
     """A rollout was not over in time; it goes on in the cluster."""
+    UNWELL = 7
+    """`doctor`: something is wrong with the installation."""
     INTERRUPTED = 130
     """Ended by Ctrl-C."""
 

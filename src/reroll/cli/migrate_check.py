@@ -3,7 +3,7 @@
 import argparse
 import asyncio
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -12,7 +12,7 @@ from reroll.cli.errors import Exit
 from reroll.cli.output import add_output_flag, print_json, print_table, warn
 from reroll.clock import SystemClock
 from reroll.core.dialects.table import Dialects
-from reroll.core.kinds import KINDS
+from reroll.core.kinds import KINDS, Kind
 from reroll.core.workloads import Manifest, Metadata, workload
 from reroll.features.migration.check import Findings, Seen, findings
 from reroll.features.migration.controllers import Controller, Lease, controllers
@@ -46,7 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     async def action(view: View) -> int:
-        found = await _find(view)
+        found = (await survey(view)).found
         if args.output == "json":
             print_json({**document(found), "gaps": view.gaps})
         else:
@@ -57,9 +57,19 @@ def run(args: argparse.Namespace) -> int:
     return look(args, action)
 
 
-async def _find(view: View) -> Findings:
+class Survey(NamedTuple):
+    """What was found, and in which workloads."""
+
+    found: Findings
+    workloads: list[Found]
+
+
+async def survey(view: View, kinds: Iterable[Kind] = KINDS) -> Survey:
     workloads, namespaces, leases, deployments = await asyncio.gather(
-        view.workloads(), _namespaces(view), view.every(LEASES, Lease, everywhere=True), _all(view)
+        view.workloads(kinds),
+        _namespaces(view),
+        view.every(LEASES, Lease, everywhere=True),
+        _all(view),
     )
     run = controllers(_candidates(workloads, deployments), leases, SystemClock().now())
     spoken = _dialects(run)
@@ -72,7 +82,7 @@ async def _find(view: View) -> Findings:
         )
         for one in workloads
     ]
-    return findings(seen, run, spoken)
+    return Survey(findings(seen, run, spoken), workloads)
 
 
 def _dialects(run: Iterable[Controller]) -> Dialects:

@@ -20,6 +20,7 @@ from reroll.controller.events import Recorder
 from reroll.controller.metrics import Metrics
 from reroll.controller.supervisor import Supervisor
 from reroll.controller.telemetry import Telemetry
+from reroll.features.doctor.checkup import Checkup
 from reroll.features.rollout.feature import Rollouts
 from reroll.kube.auth import load
 from reroll.kube.client import Client
@@ -101,7 +102,8 @@ async def _main(settings: Settings, environment: Mapping[str, str]) -> None:
         )
         supervisor = Supervisor(client, clock, settings, metrics, recorder, namespace, identity)
         deadline = asyncio.create_task(_deadline(stop, settings.grace.total_seconds()))
-        await supervisor.run([feature], stop)
+        checkup = Checkup(client, clock, settings, metrics, recorder, namespace)
+        await supervisor.run([feature, checkup], stop)
         deadline.cancel()
         with suppress(asyncio.CancelledError):
             await deadline

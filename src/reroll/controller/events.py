@@ -61,6 +61,10 @@ class Recorder:
         regarding = _reference(report.key, report.api_version, report.uid)
         self._add(regarding, "Warning", problem.reason.word, "Reading", problem.sentence)
 
+    def announce(self, key: Key, identity: tuple[str, str], reason: Reason, message: str) -> None:
+        """Warn on an object of our own; `identity` are its apiVersion and uid."""
+        self._add(_reference(key, *identity), "Warning", reason.word, "Look", message)
+
     async def run(self) -> None:
         async with asyncio.TaskGroup() as group:
             group.create_task(self._send_all())

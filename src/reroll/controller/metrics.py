@@ -1,6 +1,7 @@
 """Every metric, once. Names and labels are documented in docs/reference/metrics.md."""
 
 from collections.abc import Callable, Iterable, Iterator
+from typing import NamedTuple
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector
 from prometheus_client.core import GaugeMetricFamily, Metric
@@ -12,19 +13,37 @@ from reroll.kube.client import Call
 BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
 
 
-class _Ages(Collector):
-    """Values that are read when somebody asks, not when they change."""
+class Watched(NamedTuple):
+    """One resource that is watched, perhaps in several namespaces."""
 
-    def __init__(
-        self, name: str, text: str, label: str, read: Callable[[], Iterable[tuple[str, float]]]
-    ) -> None:
-        self._name, self._text, self._label, self._read = name, text, label, read
+    resource: str
+    age: float
+    """Seconds since the last word, of the watch that has been silent for longest."""
+    state: str
+    """The worst, of several watches."""
+
+
+class _Watches(Collector):
+    """How the watches are: read when somebody asks, not when it changes."""
+
+    def __init__(self, read: Callable[[], Iterable[Watched]]) -> None:
+        self._read = read
 
     def collect(self) -> Iterator[Metric]:
-        family = GaugeMetricFamily(self._name, self._text, labels=[self._label])
-        for label, value in self._read():
-            family.add_metric([label], value)
-        yield family
+        ages = GaugeMetricFamily(
+            "reroll_watch_age_seconds",
+            "Seconds since the API server last told anything on a watch",
+            labels=["resource"],
+        )
+        states = GaugeMetricFamily(
+            "reroll_watch_state",
+            "1 for the state that a watch is in: starting, listing, watching, absent, forbidden or failing",
+            labels=["resource", "state"],
+        )
+        for one in self._read():
+            ages.add_metric([one.resource], one.age)
+            states.add_metric([one.resource, one.state], 1)
+        yield from (ages, states)
 
 
 class Metrics:
@@ -85,15 +104,20 @@ class Metrics:
             "For how long the first of them has been due",
             registry=self.registry,
         )
+        self.feature_up = Gauge(
+            "reroll_feature_up",
+            "1 while all rights and APIs are there that a feature needs; told by the replica that leads",
+            ["feature"],
+            registry=self.registry,
+        )
         self.events_dropped = Counter(
             "reroll_events_dropped_total",
             "Kubernetes Events that could not be written",
             registry=self.registry,
         )
 
-    def watch_ages(self, read: Callable[[], Iterable[tuple[str, float]]]) -> None:
-        text = "Seconds since the API server last told anything on a watch"
-        self.registry.register(_Ages("reroll_watch_age_seconds", text, "resource", read))
+    def watches(self, read: Callable[[], Iterable[Watched]]) -> None:
+        self.registry.register(_Watches(read))
 
     def called(self, call: Call) -> None:
         resource = call.request.resource

@@ -9,22 +9,24 @@ import gc
 from collections.abc import Awaitable, Iterator, Sequence
 from contextlib import suppress
 from itertools import chain
-from typing import Any, Protocol
+from typing import Any, Protocol, get_args
 
 from reroll.clock import Clock
 from reroll.controller.events import Recorder
 from reroll.controller.logs import Log
-from reroll.controller.metrics import Metrics
+from reroll.controller.metrics import Metrics, Watched
 from reroll.controller.server import Server
 from reroll.kube.client import Client
 from reroll.kube.errors import ApiError
 from reroll.kube.lease import Leadership
+from reroll.kube.steps import Health
 from reroll.kube.watch import Watch
 from reroll.settings import Settings
 
 log = Log("reroll")
 PATIENCE = 2.0
 """A watch may be silent for this many times its read timeout before it counts as dead."""
+_BY_HEALTH = ("", *get_args(Health))
 
 
 class Feature(Protocol):
@@ -62,7 +64,7 @@ class Supervisor:
         self._namespace, self._identity = namespace, identity
         self._watches: list[Watch[Any]] = []
         self._ready = False
-        metrics.watch_ages(self._ages)
+        metrics.watches(self._watched)
 
     async def run(self, features: Sequence[Feature], stop: asyncio.Event) -> None:
         """Run all of them: what they prepare and watch in their order, their work side by side."""
@@ -186,14 +188,16 @@ class Supervisor:
         waiting = [w.resource.full_name for w in self._watches if not w.synced.is_set()]
         return f"waiting for {', '.join(waiting) or 'the API server'}"
 
-    def _ages(self) -> Iterator[tuple[str, float]]:
-        """By resource; of several watches of one, that which has been silent for longest."""
+    def _watched(self) -> Iterator[Watched]:
+        """By resource; of several watches of one, the worst."""
         now = self._clock.monotonic()
-        ages: dict[str, float] = {}
+        found: dict[str, Watched] = {}
         for watch in self._watches:
             name, age = watch.resource.full_name, now - watch.last_activity
-            ages[name] = max(age, ages.get(name, 0.0))
-        yield from ages.items()
+            known = found.get(name, Watched(name, 0.0, ""))
+            state = max(watch.state, known.state, key=_BY_HEALTH.index)
+            found[name] = Watched(name, max(age, known.age), state)
+        yield from found.values()
 
 
 async def _act(features: Sequence[Feature]) -> None:

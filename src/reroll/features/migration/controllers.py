@@ -113,7 +113,7 @@ def _of(kind: Kind, manifest: Manifest) -> Iterator[Controller]:
             variables = {one.name: one.value for one in given(container.env)}
             told = of_container(container.words, variables, tool)
             yield Controller(tool.title, key, is_active, told)
-        elif _is_ours(container):
+        elif is_ours(container):
             yield Controller(OURS, key, is_active)
 
 
@@ -146,7 +146,8 @@ COMMON = frozenset(
 """Flags of many programs: they tell nothing about whose they are."""
 
 
-def _is_ours(container: Container) -> bool:
+def is_ours(container: Container) -> bool:
+    """Whether it runs the controller of Reroll."""
     named = _repository(container.image).rpartition("/")[2] == "reroll"
     words = container.words
     return (named and "run" in words) or [word.rpartition("/")[2] for word in words[:2]] == [

@@ -1,0 +1,292 @@
+"""Gathers what `reroll doctor` judges: one method for each check, in the order they are told.
+
+What may not be seen is a finding of that check, and the other checks go on.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import msgspec
+
+from reroll.cli.cluster import Found, View, Which, resource
+from reroll.cli.metrics import Unread, from_urls, of_pods
+from reroll.cli.migrate_check import survey
+from reroll.clock import Clock
+from reroll.core.kinds import KINDS, Kind
+from reroll.core.rewrite import PINS
+from reroll.core.workloads import Manifest, Metadata, pick
+from reroll.features.doctor import access, admission, installation, keys, scrape, server
+from reroll.features.doctor.access import ACCESS, Subject
+from reroll.features.doctor.features import questions_of
+from reroll.features.doctor.findings import Check, Finding, Level
+from reroll.features.doctor.installation import LEASE, Installation
+from reroll.features.doctor.keys import KEY
+from reroll.features.doctor.scrape import METRICS
+from reroll.features.migration.check import Findings
+from reroll.features.migration.controllers import OURS, Lease
+from reroll.features.pins import manifests
+from reroll.features.rollout import keyring
+from reroll.kube import wire
+from reroll.kube.errors import ApiError, Forbidden, Invalid, Malformed, NotFound, Rejected
+from reroll.settings import Settings
+
+DEPLOYMENT = KINDS[0]
+LEASES = wire.Resource("coordination.k8s.io", "v1", "leases", "Lease")
+SERVICES = wire.Resource("", "v1", "services", "Service")
+CONFIG_MAPS = wire.Resource("", "v1", "configmaps", "ConfigMap")
+REVIEWS = wire.Resource(
+    "authentication.k8s.io", "v1", "selfsubjectreviews", "SelfSubjectReview", namespaced=False
+)
+OTHERS = Check("other controllers")
+ANNOTATIONS = Check("annotations")
+LOOK = Check("doctor")
+ELSEWHERE = "say where they are with --metrics-url"
+PATIENCE = 10.0
+SHOWN = 10
+
+
+class _Stub(msgspec.Struct, gc=False):
+    metadata: Metadata
+
+
+class _Answer(msgspec.Struct):
+    class Status(msgspec.Struct, rename="camel"):
+        class User(msgspec.Struct):
+            username: str = ""
+
+        user_info: User
+
+    status: Status
+
+
+class Examination:
+    def __init__(self, view: View, settings: Settings, clock: Clock, version: str) -> None:
+        self._view, self._settings, self._clock, self._version = view, settings, clock, version
+        self.home = settings.namespace or view.home
+
+    async def run(self, account: str, urls: tuple[str, ...]) -> AsyncIterator[Finding]:
+        """Everything, each check whatever the others found."""
+        surveyed = await survey(self._view, self._settings.tables.kinds)
+        here = installation.installations(await self._deployments(surveyed.workloads))
+        self._settle(here)
+        checks = (
+            self._server(),
+            self._controller(here),
+            self._rights(here, account),
+            self._key(),
+            self._metrics(here, urls),
+            self._pins(surveyed.workloads),
+            _others(surveyed.found),
+            _annotations(surveyed.found),
+        )
+        for check in checks:
+            async for finding in check:
+                yield finding
+        for gap in dict.fromkeys(self._view.gaps):
+            yield LOOK.note(f"not looked at: {gap}")
+
+    def _settle(self, here: list[Installation]) -> None:
+        """Where the controller is, if nobody said it."""
+        places = [one.key.namespace for one in here]
+        if places and not self._settings.namespace and self.home not in places:
+            self.home = places[0]
+
+    # The API server
+
+    async def _server(self) -> AsyncIterator[Finding]:
+        raw = await self._view.client.send(wire.Request("GET", "/version", verb="get"))
+        version = msgspec.json.decode(raw, type=server.Version)
+        wanted = [row.resource for row in server.OPTIONAL] + list(server.MUTATING_POLICIES)
+        answers = await asyncio.gather(*map(self._view.serves, wanted))
+        apis = [one for one, there in zip(wanted, answers, strict=True) if there]
+        for finding in server.judge(server.Served(version, apis, await self._streams())):
+            yield finding
+
+    async def _streams(self) -> bool | None:
+        """Whether a watch may begin with all there is: tried on what nothing has."""
+        request = wire.watch(
+            CONFIG_MAPS,
+            self.home,
+            resource_version="",
+            send_initial_events=True,
+            label_selector="reroll.dev/none=here",
+            timeout_seconds=1,
+            metadata_only=True,
+        )
+        try:
+            async with self._view.client.lines(request, read_timeout=PATIENCE) as batches:
+                async for _ in batches:
+                    return True
+        except (Invalid, Rejected):
+            return False
+        except ApiError:
+            return None
+        return None
+
+    # The controller
+
+    async def _deployments(self, found: list[Found]) -> list[tuple[Kind, Manifest]]:
+        """Of the whole cluster; who asks for less, or may not list those, sees its namespace."""
+        if self._view.namespace is None and not self._view.gaps:
+            return [(one.kind, one.manifest) for one in found if one.kind is DEPLOYMENT]
+        near = View(self._view.client, self.home, self._view.home)
+        return [(DEPLOYMENT, one) for one in await near.every(resource(DEPLOYMENT), Manifest)]
+
+    async def _controller(self, here: list[Installation]) -> AsyncIterator[Finding]:
+        where = f"Lease {self.home}/{self._settings.lease}"
+        try:
+            found, before = await self._lease()
+        except Forbidden:
+            told, held = LEASE.note(f"{where} may not be read", "grant `get` on it"), bool(here)
+        else:
+            wanted = any(one.replicas for one in here) and self._settings.leader_election
+            told = installation.lease(self._clock.now(), found, before, where, wanted=wanted)
+            held = found is not None and told.level in {Level.OK, Level.WARNING}
+        for finding in installation.deployments(here):
+            yield finding
+        if not here:
+            yield installation.nowhere(held=held)
+        yield told
+        running = [(str(one.key), one.version) for one in here]
+        for finding in installation.versions(running, self._version):
+            yield finding
+
+    async def _lease(self) -> tuple[Lease | None, Lease | None]:
+        """It, and how it was a while before if it looked old."""
+        found = await self._one_lease()
+        if found is None or not found.spec.holder_identity or found.is_held(self._clock.now()):
+            return found, None
+        await asyncio.sleep((found.spec.lease_duration_seconds or 15) / 5 + 1)
+        return await self._one_lease(), found
+
+    async def _one_lease(self) -> Lease | None:
+        request = wire.get(LEASES, self.home, self._settings.lease)
+        try:
+            return msgspec.json.decode(await self._view.client.send(request), type=Lease)
+        except NotFound:
+            return None
+
+    async def _rights(self, here: list[Installation], named: str) -> AsyncIterator[Finding]:
+        theirs = (one.account for one in here if one.key.namespace == self.home)
+        account = named or next(theirs, "")
+        me = await self._me()
+        if not account:
+            yield ACCESS.note(
+                f"no Deployment tells the controller's service account: these are rights of {me}",
+                "name it with --service-account",
+            )
+        subject = Subject(self.home, account) if account else None
+        who = f"ServiceAccount {self.home}/{account}" if account else me
+        asked = questions_of(self._settings, self.home)
+        try:
+            own = subject is None or subject.user == me
+            lacking = await access.ask(self._view.client, asked, None if own else subject)
+        except Forbidden:
+            yield ACCESS.note(
+                f"the rights of {who} were not looked at: {me} may not ask about others",
+                "grant `create` on subjectaccessreviews, or run this as it",
+            )
+            return
+        for finding in access.judge(asked, lacking, who):
+            yield finding
+
+    async def _me(self) -> str:
+        body = {"apiVersion": REVIEWS.api_version, "kind": REVIEWS.kind}
+        try:
+            raw = await self._view.client.send(wire.create(REVIEWS, None, body))
+        except (NotFound, Forbidden):
+            return "you"
+        return msgspec.json.decode(raw, type=_Answer).status.user_info.username
+
+    async def _key(self) -> AsyncIterator[Finding]:
+        where = f"Secret {self.home}/{self._settings.digest_key}"
+        try:
+            found = await keyring.find(self._view.client, self.home, self._settings.digest_key)
+        except Forbidden:
+            yield KEY.note(f"{where} may not be read, which is as it should be for most people")
+        except Malformed as error:
+            yield KEY.problem(str(error), "see `reroll key status`")
+        else:
+            yield keys.judge(where, found[0], found[1].current) if found else keys.missing(where)
+
+    # Metrics
+
+    async def _metrics(
+        self, here: list[Installation], urls: tuple[str, ...]
+    ) -> AsyncIterator[Finding]:
+        port = int(self._settings.listen.rpartition(":")[2] or 8080)
+        read = await from_urls(urls) if urls else await of_pods(self._view, here, port)
+        for one in read:
+            if isinstance(one, Unread):
+                level = METRICS.problem if one.asked_for else METRICS.note
+                yield level(f"{one.where} tells no metrics: {one.why}", ELSEWHERE)
+        if not read:
+            yield METRICS.note("no metrics were looked at", ELSEWHERE)
+        scrapes = [one for one in read if isinstance(one, scrape.Scrape)]
+        for finding in scrape.judge(scrapes):
+            yield finding
+        running = [(one.where, one.version) for one in scrapes]
+        for finding in installation.versions(running, self._version):
+            yield finding
+
+    # What pods get
+
+    async def _pins(self, workloads: list[Found]) -> AsyncIterator[Finding]:
+        near = View(self._view.client, None, self._view.home)
+        versions = [one.version for one in server.MUTATING_POLICIES if await near.serves(one)]
+        policies, bindings = [], []
+        if versions:
+            ours: Which = {"label_selector": manifests.OURS}
+            policies = await near.every(manifests.policies(versions[0]), admission.Policy, **ours)
+            bindings = await near.every(manifests.bindings(versions[0]), admission.Binding, **ours)
+        hooks = await near.every(
+            manifests.webhooks(), admission.Webhook, label_selector=manifests.OURS
+        )
+        found = admission.Admission(policies, bindings, hooks, (), "; ".join(near.gaps))
+        services = {
+            (hook.client_config.service.namespace, hook.client_config.service.name)
+            for hook in found.hooks
+            if hook.client_config.service
+        }
+        there = [one for one in sorted(services) if await near.get(SERVICES, *one, _Stub)]
+        pinned = [one.workload.key for one in workloads if _is_pinned(one)]
+        judged = admission.judge(found._replace(services=there), pinned, self._clock.now())
+        for finding in judged:
+            yield finding
+
+
+# Who else is there, and what annotations say
+
+
+async def _others(found: Findings) -> AsyncIterator[Finding]:
+    foreign = [one for one in found.controllers if one.title != OURS and one.is_active]
+    for one in foreign:
+        both = one in found.rivals
+        level = OTHERS.warning if both else OTHERS.note
+        yield level(
+            f"{one.title} ({one.key}) is active{' beside Reroll' if both else ''}, and answers to "
+            "the same annotations",
+            "scale it to 0 when `reroll migrate check` has told what will be different",
+        )
+    if not foreign:
+        yield OTHERS.ok("no Reloader and no Wave is active")
+    for stuck in found.stuck:
+        yield OTHERS.warning(f"{stuck.key}: {stuck.why}", "see docs/guides/from-wave.md")
+
+
+async def _annotations(found: Findings) -> AsyncIterator[Finding]:
+    problems = [problem for member in found.members for problem in member.problems]
+    for problem in problems[:SHOWN]:
+        yield ANNOTATIONS.warning(problem, "correct it; the rest of what is said there counts")
+    if len(problems) > SHOWN:
+        yield ANNOTATIONS.warning(
+            f"{len(problems) - SHOWN} more annotations cannot be used", "see `reroll migrate check`"
+        )
+    if not problems:
+        count = len(found.members)
+        yield ANNOTATIONS.ok(f"{count} workloads are opted in, and all their annotations are good")
+
+
+def _is_pinned(one: Found) -> bool:
+    raw = pick(one.manifest, (*one.kind.template, "metadata", "annotations"))
+    return bool(raw) and PINS in msgspec.json.decode(raw or b"{}")

@@ -1,0 +1,1 @@
+"""Checking an installation: what is wrong, and what to do; see `reroll doctor`."""

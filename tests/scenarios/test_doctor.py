@@ -1,0 +1,193 @@
+"""`reroll doctor` on real installations: what is well, what is not, and what it may not see."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.scenarios.stage import ENABLED, Controller, Stage, Web, eventually
+from tests.scenarios.test_refusals import rules
+from tests.support import build
+from tests.support.command import Finished, reroll
+from tests.support.tools import kubeconfig_of
+
+from reroll import __version__
+from reroll.cli.errors import Exit
+from reroll.core.rights import Rule
+from reroll.devcluster.api import path_to
+from reroll.devcluster.cluster import DevCluster
+
+Start = Callable[..., Controller]
+Grant = Callable[[list[Rule], str | None], Path]
+Doctor = Callable[..., Finished]
+
+
+@pytest.fixture
+def doctor(cluster: DevCluster, namespace: str) -> Doctor:
+    """`reroll doctor` on the installation in the test's namespace."""
+
+    def run(*args: str | Path, identity: str | Path = "admin") -> Finished:
+        where = ("-n", namespace, "--controller-namespace", namespace)
+        login = ("--kubeconfig", kubeconfig_of(cluster, identity))
+        return reroll("doctor", *where, *login, "-o", "json", *args)
+
+    return run
+
+
+def installed(account: str, **more: Any) -> build.Object:
+    """The controller's Deployment, with pods that do nothing."""
+    made = build.deployment("reroll", **more)
+    spec = made["spec"]["template"]["spec"]
+    spec["serviceAccountName"] = account
+    spec["containers"][0] |= {"image": f"example.invalid/reroll:{__version__}", "args": ["run"]}
+    return made
+
+
+def told(done: Finished, level: str, check: str = "") -> list[str]:
+    return [
+        f"{one['sentence']}; {one['todo']}"
+        for one in done.json["findings"]
+        if one["level"] == level and check in {"", one["check"]}
+    ]
+
+
+def test_an_installation_that_is_well_has_no_problem(
+    stage: Stage, controller: Start, kubeconfig_for: Grant, web: Web, doctor: Doctor
+) -> None:
+    kubeconfig = kubeconfig_for(rules(), None)
+    stage.make(installed(kubeconfig.stem))
+    stage.make(
+        build.configmap("app"), app := build.deployment(uses="configmap/app", annotations=ENABLED)
+    )
+    running = controller(*web.flags, kubeconfig=kubeconfig)
+    stage.adopted(app)
+    stage.settled(installed(kubeconfig.stem))
+    eventually(lambda: 'reroll_feature_up{feature="evict"}' in web.metrics(), "its own checkup")
+    metrics = ("--metrics-url", f"http://{web.address}/metrics")
+
+    done = doctor(*metrics)
+
+    assert told(done, "problem") == []
+    assert done.code == Exit.OK
+    well = " ".join(told(done, "ok"))
+    account = f"ServiceAccount {stage.namespace}/{kubeconfig.stem}"
+    for sentence in (
+        "Kubernetes is v1.",
+        "streaming lists",
+        f"rolling: {account} has all",
+        f"evict: {account} has all",
+        "1 of 1 replicas are ready",
+        "is held by",
+        f"has version {__version__}, as this command does",
+        "reroll-digest-key holds the key",
+        "all watches are alive",
+        "1 workloads are opted in",
+    ):
+        assert sentence in well
+    up = {name: v for name, v in web.metrics().items() if name.startswith("reroll_feature_up")}
+    assert set(up.values()) == {1.0}
+
+    # The same as the controller itself, in whose pod it may run.
+    own = doctor(*metrics, identity=kubeconfig)
+    assert told(own, "problem") == []
+    assert f"rolling: {account} has all" in " ".join(told(own, "ok"))
+
+    # One that died does not renew its Lease, and one that is somewhere else tells no metrics.
+    running.kill()
+    dead = eventually(
+        lambda: (found := doctor(*metrics)).code and told(found, "problem", "Lease") and found,
+        "that nobody renews the Lease is told",
+    )
+    assert "who has not renewed it since" in told(dead, "problem", "Lease")[0]
+    assert f"http://{web.address}/metrics tells no metrics" in told(dead, "problem", "metrics")[0]
+    assert dead.code == Exit.UNWELL
+
+
+def test_a_feature_that_lacks_a_right_is_off_and_told_and_the_rest_works(
+    stage: Stage, controller: Start, kubeconfig_for: Grant, web: Web, doctor: Doctor
+) -> None:
+    unseen = (("list", "statefulsets"), ("watch", "statefulsets"))
+    lacking = rules(("create", "pods/eviction"), *unseen)
+    kubeconfig = kubeconfig_for(lacking, None)
+    app = build.deployment(uses="configmap/app", annotations=ENABLED)
+    stage.make(installed(kubeconfig.stem), build.configmap("app"), app)
+    running = controller(*web.flags, kubeconfig=kubeconfig)
+    number = stage.adopted(app)["n"]
+
+    lease = {"kind": "Lease", "metadata": {"name": "reroll"}}
+    events = eventually(
+        lambda: len(found := stage.events(lease, "FeatureOff")) == 2 and found,
+        "two Events on the Lease",
+    )
+    assert any("evict is off" in one["message"] for one in events)
+    assert events[0]["involvedObject"]["uid"]
+    assert running.wait_for(lambda line: line["msg"] == "a feature is off")
+    metrics = web.metrics()
+    assert metrics['reroll_feature_up{feature="evict"}'] == 0
+    assert metrics['reroll_feature_up{feature="trigger"}'] == 1
+    assert metrics['reroll_watch_state{resource="statefulsets.apps",state="forbidden"}'] == 1
+    done = doctor("--metrics-url", f"http://{web.address}/metrics")
+    assert done.code == Exit.UNWELL
+    [rolling, evict] = told(done, "problem", "rights")
+    assert "may not list statefulsets.apps, watch statefulsets.apps in all namespaces" in rolling
+    assert "may not create pods/eviction in all namespaces; grant it" in evict
+    said = " ".join(told(done, "problem", "metrics"))
+    assert "may not watch statefulsets.apps" in said
+    assert "evict is off" in said
+    stage.change("ConfigMap", "app", key="new")
+    stage.rolled(app, since=number)
+
+    stage.api.patch(path_to("ClusterRole", kubeconfig.stem), {"rules": rules()})
+    eventually(
+        lambda: web.metrics()['reroll_feature_up{feature="evict"}'] == 1, "it is whole again"
+    )
+
+
+def test_where_nothing_is_installed_that_is_said(doctor: Doctor, namespace: str) -> None:
+    done = doctor()
+
+    assert done.code == Exit.UNWELL
+    [missing] = told(done, "problem", "Deployment")
+    assert "there is no controller here" in missing
+    assert "install the chart" in missing
+    assert f"Lease {namespace}/reroll does not exist" in told(done, "note", "Lease")[0]
+    assert "does not exist" in told(done, "problem", "digest key")[0]
+    assert "no metrics were looked at" in told(done, "note", "metrics")[0]
+
+
+def test_other_controllers_bad_annotations_and_other_versions_are_told(
+    stage: Stage, doctor: Doctor
+) -> None:
+    reloader = build.deployment("reloader", replicas=1)
+    reloader["spec"]["template"]["spec"]["containers"][0]["image"] = "stakater/reloader:v1.4.0"
+    old = installed("default", labels={"app.kubernetes.io/version": "0.0.9"})
+    bad = {**ENABLED, "reroll.dev/debounce": "soon"}
+    stage.make(reloader, old, build.deployment("web", annotations=bad))
+
+    done = doctor()
+
+    [other] = [one for one in told(done, "warning", "other controllers") if stage.namespace in one]
+    assert "is active beside Reroll" in other
+    [annotation] = told(done, "warning", "annotations")
+    assert "reroll.dev/debounce" in annotation
+    [version] = told(done, "warning", "version")
+    assert f"has version 0.0.9, and this command {__version__}" in version
+
+
+def test_who_may_see_little_is_told_what_was_not_looked_at(
+    kubeconfig_for: Grant, doctor: Doctor, stage: Stage
+) -> None:
+    stage.make(installed("reroll"))
+    rule = {"apiGroups": ["apps"], "resources": ["deployments"], "verbs": ["list"]}
+    nobody = kubeconfig_for([rule], stage.namespace)
+
+    done = doctor(identity=nobody)
+
+    notes = " ".join(told(done, "note"))
+    assert "may not ask about others; grant `create` on subjectaccessreviews" in notes
+    assert "may not be read, which is as it should be" in notes
+    assert "not looked at: statefulsets.apps in namespace" in notes
+    assert "what rewrites pods was not looked at" in notes
+    lines = reroll("doctor", "-q", "-n", stage.namespace, "--kubeconfig", nobody)
+    assert lines.err == ""
+    assert all(line.split(":")[0] != "ok" for line in lines.out.splitlines()[:-1])
