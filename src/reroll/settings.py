@@ -166,6 +166,26 @@ class Settings(msgspec.Struct, frozen=True):
     listen: Annotated[
         Address, About(RUN, "address for /metrics, /healthz and /readyz; empty: none", ":9090")
     ] = Address(":8080")
+    webhook: Annotated[
+        Address,
+        About(
+            RUN,
+            "address for the webhook that rewrites pods of pinned templates; empty: none",
+            ":9443",
+        ),
+    ] = Address("")
+    webhook_names: Annotated[
+        Texts,
+        About(
+            RUN,
+            "names and addresses by which the API server calls it (default: of its Service)",
+            "reroll-webhook.reroll.svc",
+        ),
+    ] = ()
+    webhook_configuration: Annotated[
+        str,
+        About(RUN, "MutatingWebhookConfiguration whose caBundle is kept current", "reroll-pins"),
+    ] = "reroll-pins"
     log_format: Annotated[
         Literal["auto", "json", "text"],
         About(RUN, "`auto`: text in a terminal, JSON elsewhere", "json"),

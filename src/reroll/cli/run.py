@@ -18,7 +18,7 @@ from reroll.clock import SystemClock
 from reroll.controller import logs
 from reroll.controller.events import Recorder
 from reroll.controller.metrics import Metrics
-from reroll.controller.supervisor import Supervisor
+from reroll.controller.supervisor import Feature, Supervisor
 from reroll.controller.telemetry import Telemetry
 from reroll.features.doctor.checkup import Checkup
 from reroll.features.rollout.feature import Rollouts
@@ -103,7 +103,12 @@ async def _main(settings: Settings, environment: Mapping[str, str]) -> None:
         supervisor = Supervisor(client, clock, settings, metrics, recorder, namespace, identity)
         deadline = asyncio.create_task(_deadline(stop, settings.grace.total_seconds()))
         checkup = Checkup(client, clock, settings, metrics, recorder, namespace)
-        await supervisor.run([feature, checkup], stop)
+        features: list[Feature] = [feature, checkup]
+        if settings.webhook:
+            from reroll.features.pins.feature import Webhook
+
+            features.append(Webhook(client, clock, settings, namespace))
+        await supervisor.run(features, stop)
         deadline.cancel()
         with suppress(asyncio.CancelledError):
             await deadline

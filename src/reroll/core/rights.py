@@ -65,6 +65,8 @@ class Right(NamedTuple):
 
 _OWN_KEY = "{digest_key}"
 _OWN_LEASE = "{lease}"
+_OWN_WEBHOOK = "{lease}-webhook"
+_ADMISSION = "admissionregistration.k8s.io"
 
 RIGHTS: tuple[Right, ...] = (
     Right(Feature.ROLLING, Place.CLUSTER, "", "namespaces", ("list", "watch")),
@@ -85,6 +87,20 @@ RIGHTS: tuple[Right, ...] = (
         Feature.RECREATE, Place.WATCHED, "apps", "controllerrevisions",
         ("get", "list", "create", "delete"),
     ),
+    # To see whether pods are rewritten when they are made.
+    Right(Feature.REVISIONS, Place.CLUSTER, _ADMISSION, "mutatingadmissionpolicies", ("list",)),
+    Right(
+        Feature.REVISIONS, Place.CLUSTER, _ADMISSION, "mutatingadmissionpolicybindings", ("list",)
+    ),
+    Right(
+        Feature.REVISIONS, Place.CLUSTER, _ADMISSION, "mutatingwebhookconfigurations", ("list",)
+    ),
+    Right(
+        Feature.WEBHOOK, Place.CLUSTER, _ADMISSION, "mutatingwebhookconfigurations",
+        ("get", "patch"), "reroll-pins",
+    ),
+    Right(Feature.WEBHOOK, Place.OWN, "", "secrets", ("create",)),
+    Right(Feature.WEBHOOK, Place.OWN, "", "secrets", ("get", "patch"), _OWN_WEBHOOK),
 )  # fmt: skip
 """Those that no row of the kinds tables tells.
 
