@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from reroll.core.writes import Managed, Writes, writes
+from reroll.core.writes import Managed, Writes, record_written, writes
 
 APPLIED = {"f:annotations": {".": {}, "f:kubectl.kubernetes.io/last-applied-configuration": {}}}
 LABELS = {"f:labels": {".": {}, "f:tier": {}}}
@@ -77,3 +77,19 @@ def test_entries_without_data_or_time_tell_nothing() -> None:
 def test_creation_is_told() -> None:
     made = msgspec.convert({"name": "a", "creationTimestamp": "2026-05-01T10:00:00Z"}, Managed)
     assert writes(made).created == datetime(2026, 5, 1, 10, tzinfo=UTC)
+
+
+def test_our_record_was_written_when_whoever_owns_it_last_wrote() -> None:
+    ours = {"f:annotations": {".": {}, "f:reroll.dev/state": {}}}
+    other = {"f:annotations": {"f:deployment.kubernetes.io/revision": {}}}
+    entries = [
+        entry("reroll", 1, metadata=ours),
+        entry("reroll-again", 3, metadata=ours),
+        entry("kube-controller-manager", 9, metadata=other),
+        entry("odd", 9, metadata=3),
+        {"manager": "timeless", "fieldsV1": {"f:metadata": ours}},
+    ]
+
+    made = msgspec.convert({"name": "web", "managedFields": entries}, Managed)
+    assert record_written(made) == datetime(2026, 5, 1, 10, 3, tzinfo=UTC)
+    assert record_written(msgspec.convert({"name": "web"}, Managed)) is None

@@ -42,6 +42,8 @@ def controller(
         kubeconfig = more.pop("kubeconfig", reroll_kubeconfig)
         one = Controller(kubeconfig, namespace, log, flags)
         started.append(one)
+        if skew := more.pop("skew", 0):
+            one.program = ("-m", "tests.support.skewed", str(skew))
         one.start(**more)
         return one
 

@@ -62,13 +62,14 @@ class Controller:
     ) -> None:
         self._kubeconfig, self._namespace, self.log = kubeconfig, namespace, log
         self.flags = flags
+        self.program: tuple[str, ...] = ("-m", "reroll")
         self.process: subprocess.Popen[bytes] | None = None
 
     def start(self, *, wait: str = "leading", package: Path | None = None) -> None:
         """Start it, and wait for a log line with this message; `package`: of another release."""
         seen = len(self.lines())
         command = (
-            *(sys.executable, "-m", "reroll", "run", "--kubeconfig", str(self._kubeconfig)),
+            *(sys.executable, *self.program, "run", "--kubeconfig", str(self._kubeconfig)),
             *("--namespace", self._namespace),
             *("--namespace-selector", f"kubernetes.io/metadata.name={self._namespace}"),
             *("--debounce", "300ms", "--listen", "127.0.0.1:0", "--lease-duration", "3s"),

@@ -1,4 +1,4 @@
-"""Who wrote the data of a source, and when, as its `managedFields` tell.
+"""Who wrote the data of a source or our record of a workload, and when: `managedFields` tell.
 
 Pure. Names of keys and managers and times are all there is in them, never a value. They have limits
 that whoever reads them must tell: times are whole seconds, an entry has one time for all that its
@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 
+from reroll.core.policy import STATE
 from reroll.core.workloads import Metadata
 
 _DATA = ("f:data", "f:binaryData")
@@ -76,6 +77,21 @@ def writes(metadata: Managed) -> Writes:
         known=tuple(_writes(entries)),
         immutable=any("f:immutable" in (entry.fields or {}) for entry in entries),
     )
+
+
+def record_written(metadata: Managed) -> datetime | None:
+    """When our record was last written, by the clock of the API server."""
+    times = [
+        entry.time
+        for entry in metadata.managed_fields or ()
+        if entry.time and STATE in _annotations(entry.fields or {})
+    ]
+    return max(times, default=None)
+
+
+def _annotations(fields: Mapping[str, Any]) -> Iterable[str]:
+    metadata = fields.get("f:metadata")
+    return _names(metadata.get("f:annotations") if isinstance(metadata, Mapping) else None)
 
 
 def _writes(entries: Iterable[Entry]) -> Iterable[Write]:

@@ -1,10 +1,12 @@
 """The strategies that deal with each pod: evict and reload.
 
 Each step can be tried again from the start at any time: it looks at what is there and does what is
-still missing.
+still missing. Which pods are old is told by the API server's clock alone: it dates the pods, and it
+dates the write of the record that began the roll. Ours may be wrong.
 """
 
 import asyncio
+from dataclasses import dataclass, field
 from datetime import datetime
 
 import msgspec
@@ -18,7 +20,8 @@ from reroll.core.pods import given
 from reroll.core.policy import Policy
 from reroll.core.reasons import Reason
 from reroll.core.workloads import Metadata, Owner, Workload, replicas
-from reroll.features.rollout.reader import Reader
+from reroll.core.writes import Stub, record_written
+from reroll.features.rollout.reader import Reader, resource
 from reroll.features.rollout.roller import Held, Outcome, Roller, Step
 from reroll.features.rollout.world import World
 from reroll.kube import wire
@@ -81,6 +84,21 @@ class _Sets(msgspec.Struct, gc=False):
 
 _pods = msgspec.json.Decoder(_Pods)
 _sets = msgspec.json.Decoder(_Sets)
+_stub = msgspec.json.Decoder(Stub)
+
+
+@dataclass(slots=True)
+class _Round:
+    """A roll that goes from pod to pod, as far as this process knows it."""
+
+    begun: datetime
+    """As the record has it."""
+    since: datetime
+    """Pods made by then are old, by the clock of the API server."""
+    first_look: float
+    """Monotonic seconds."""
+    asked: set[str] = field(default_factory=set)
+    """Those that said yes to a reload."""
 
 
 class Pods:
@@ -88,7 +106,7 @@ class Pods:
 
     def __init__(self, client: Client, clock: Clock, world: World, reader: Reader) -> None:
         self._client, self._clock, self._world, self._reader = client, clock, world, reader
-        self._reloaded: dict[Key, tuple[datetime, set[str]]] = {}
+        self._rounds: dict[Key, _Round] = {}
 
     def install(self, roller: Roller) -> None:
         roller.after[Strategy.EVICT.value] = self.evict
@@ -124,14 +142,15 @@ class Pods:
 
     async def evict(self, kind: Kind, seen: Workload, decided: Plan) -> Outcome:
         """One pod at a time, through the Eviction API; the next when all the others are ready."""
-        since = decided.resume.since if decided.resume else self._clock.now()
+        now = await self._round(kind, seen, decided)
         # Kubernetes tells whole seconds: wait one, so that no replacement looks like an old pod.
-        too_early = 1.0 - (self._clock.now() - since.replace(microsecond=0)).total_seconds()
+        too_early = now.first_look + 1.0 - self._clock.monotonic()
         if too_early > 0:
             return too_early
         pods, wanted = await self._own_pods(kind, seen)
-        old = [pod for pod in pods if pod.is_older_than(since)]
+        old = [pod for pod in pods if pod.is_older_than(now.since)]
         if not old:
+            del self._rounds[seen.key]
             return Step.DONE
         standing = [pod for pod in pods if not pod.metadata.deletion_timestamp]
         fresh_are_ready = all(pod.is_ready for pod in standing if pod not in old)
@@ -154,35 +173,40 @@ class Pods:
 
     async def reload(self, kind: Kind, seen: Workload, decided: Plan) -> Outcome:
         """An HTTP request to each pod that is older than the change, until each said yes."""
-        since = decided.resume.since if decided.resume else self._clock.now()
+        now = await self._round(kind, seen, decided)
         tracked = self._world.workloads.get(seen.key)
         policy = tracked.policy if tracked else Policy()
-        asked = self._asked(seen.key, since)
         pods, _ = await self._own_pods(kind, seen)
         old = [
             pod
             for pod in pods
             # One that has no node yet mounts what is there when it gets one.
-            if pod.is_older_than(since)
+            if pod.is_older_than(now.since)
             and pod.has("PodScheduled")
-            and pod.metadata.uid not in asked
+            and pod.metadata.uid not in now.asked
             and not pod.metadata.deletion_timestamp
         ]
         problems = await asyncio.gather(*(self._ask(pod, policy) for pod in old))
-        asked.update(p.metadata.uid for p, bad in zip(old, problems, strict=True) if not bad)
+        now.asked.update(p.metadata.uid for p, bad in zip(old, problems, strict=True) if not bad)
         if refused := sorted(filter(None, problems)):
             reason = Reason.RELOAD_REFUSED
             message = f"{reason.sentence}: {refused[0]}"
             return Held(reason, message, self._clock.jitter(4 * LOOK_AGAIN))
-        self._reloaded.pop(seen.key, None)
+        del self._rounds[seen.key]
         return Step.DONE
 
-    def _asked(self, key: Key, since: datetime) -> set[str]:
-        """The pods that said yes to the change of that moment; another one asks all again."""
-        known = self._reloaded.get(key)
-        if known is None or known[0] != since:
-            known = self._reloaded[key] = (since, set())
-        return known[1]
+    async def _round(self, kind: Kind, seen: Workload, decided: Plan) -> _Round:
+        """Another change begins another one."""
+        begun = decided.resume.since if decided.resume else self._clock.now()
+        known = self._rounds.get(seen.key)
+        if known is None or known.begun != begun:
+            request = wire.get(
+                resource(kind), seen.key.namespace, seen.key.name, metadata_only=True
+            )
+            written = record_written(_stub.decode(await self._client.send(request)).metadata)
+            known = _Round(begun, written or begun, self._clock.monotonic())
+            self._rounds[seen.key] = known
+        return known
 
     async def _ask(self, pod: Pod, policy: Policy) -> str:
         """What is wrong, if something is."""
