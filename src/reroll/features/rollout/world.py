@@ -70,6 +70,8 @@ class World:
         """Workloads that are kept as if they were opted in, whether or not they are."""
         self.latest = 0
         """The highest version of any workload that was seen."""
+        self.others: dict[str, Callable[[Key], None]] = {}
+        """Who is told of the sources that users which are no workloads use, by their kind."""
         self._clock = clock
         self._scope = scope
         self.dialects, self.tables = scope.dialects, scope.tables
@@ -287,6 +289,8 @@ class World:
     def _notice(self, key: Key, changed: bool) -> None:
         tracked = self.workloads.get(key)
         if tracked is None:
+            if other := self.others.get(key.kind):
+                other(key)
             return
         if changed:
             now = self._clock.now()
