@@ -36,6 +36,7 @@ COMMANDS: tuple[tuple[str, str, str], ...] = (
     ("graph", "reroll.cli.graph", "who uses which ConfigMaps and Secrets: a tree or a picture"),
     ("history", "reroll.cli.history", "what rolled, when, why, and who had changed what"),
     ("audit", "reroll.cli.audit", "which running pods have stale configuration now"),
+    ("key", "reroll.cli.key", "the keys for digests of Secrets: which are in use, and a new one"),
     ("doctor", "reroll.cli.doctor", "check an installation, and say what to do"),
     ("demo", "reroll.cli.demo", "the main job, live, on a control plane of its own"),
     ("dev", "reroll.cli.dev", "a real control plane on this machine, to try and to test"),

@@ -20,7 +20,7 @@ CURRENT = DOMAIN + "current"
 SECRETS = wire.Resource("", "v1", "secrets", "Secret")
 
 
-class _KeySecret(msgspec.Struct):
+class KeySecret(msgspec.Struct):
     metadata: Metadata
     data: dict[str, str] | None = None
 
@@ -34,7 +34,7 @@ async def find(client: Client, namespace: str, name: str) -> Keyring | None:
         raw = await client.send(wire.get(SECRETS, namespace, name))
     except NotFound:
         return None
-    return _read(msgspec.json.decode(raw, type=_KeySecret))
+    return read(msgspec.json.decode(raw, type=KeySecret))
 
 
 def throwaway() -> Keyring:
@@ -70,7 +70,7 @@ def _fresh(namespace: str, name: str) -> dict[str, object]:
     }
 
 
-def _read(secret: _KeySecret) -> Keyring:
+def read(secret: KeySecret) -> Keyring:
     keyring = {key_id: base64.b64decode(text) for key_id, text in (secret.data or {}).items()}
     if not keyring:
         where = f"Secret {secret.metadata.namespace}/{secret.metadata.name}"

@@ -1,0 +1,1 @@
+"""The digest keys: which are in use, a new one, and taking out the old; see `reroll key`."""

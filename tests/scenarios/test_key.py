@@ -1,0 +1,122 @@
+"""The digest key is changed while the controller runs and while it does not: nothing rolls."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from tests.scenarios.stage import ENABLED, Controller, Stage, eventually
+from tests.support import build
+from tests.support.command import Finished, reroll
+from tests.support.templates import Templates
+from tests.support.tools import kubeconfig_of
+
+from reroll.cli.errors import Exit
+from reroll.core.rights import Rule
+from reroll.devcluster.api import path_to
+from reroll.devcluster.cluster import DevCluster
+
+Start = Callable[..., Controller]
+Grant = Callable[[list[Rule], str | None], Path]
+KeyCommand = Callable[..., Finished]
+
+
+@pytest.fixture
+def key(cluster: DevCluster, namespace: str) -> KeyCommand:
+    """`reroll key` on the installation in the test's namespace."""
+
+    def run(command: str, *args: str, identity: str | Path = "admin") -> Finished:
+        where = ("--controller-namespace", namespace, "-o", "json")
+        return reroll(
+            "key", command, "--kubeconfig", kubeconfig_of(cluster, identity), *where, *args
+        )
+
+    return run
+
+
+def ids(stage: Stage) -> set[str]:
+    return set(stage.api.get(path_to("Secret", "reroll-digest-key", stage.namespace))["data"])
+
+
+def test_a_key_is_rotated_without_a_roll_and_no_change_is_lost(
+    stage: Stage, controller: Start, key: KeyCommand
+) -> None:
+    web = build.deployment(
+        "web", replicas=0, uses=["secret/db", "configmap/app"], annotations=ENABLED
+    )
+    sts = build.statefulset("sts", replicas=0, uses="secret/other", annotations=ENABLED)
+    plain = build.daemonset("plain", uses="configmap/app", annotations=ENABLED)
+    sources = [build.configmap("app"), build.secret("db"), build.secret("other")]
+    stage.make(*sources, web, sts, plain)
+    running = controller()
+    first = stage.adopted(web)["k"]
+    for one in (sts, plain):
+        stage.adopted(one)
+    with Templates(stage.api, stage.namespace, "Deployment", "StatefulSet", "DaemonSet") as seen:
+        # While it runs
+        done = key("rotate", "--wait", "--prune")
+        assert done.code == Exit.OK, done.err
+        [now] = ids(stage)
+        assert now != first
+        assert stage.record(web)["k"] == stage.record(sts)["k"] == now
+        assert {"id": now, "there": True, "records": 2} in done.json["keys"]
+        assert len(running.said("KeyRotated")) == 2
+
+        # While it does not, and a Secret changes meanwhile
+        running.stop()
+        assert key("rotate").code == Exit.OK
+        [newest] = ids(stage) - {now}
+        stage.change("Secret", "db", password="while it was down")
+        late = key("rotate", "--wait", "--timeout", "1ms")
+        assert late.code == Exit.TIMED_OUT
+        assert "is the controller running" in late.err
+        assert [len(seen.of(one)) for one in (web, sts, plain)] == [1, 1, 1]
+        kept = key("prune")
+        assert kept.code == Exit.FAILED
+        assert f"{now} stays: 2 records need it" in kept.err
+        assert ids(stage) >= {now}
+        assert newest not in ids(stage), "no record ever needed it"
+        number = stage.record(web)["n"]
+        running.start()
+        stage.rolled(web, since=number)
+        eventually(lambda: stage.record(sts)["k"] != now, "the other one is rewritten")
+        assert [len(seen.of(one)) for one in (web, sts, plain)] == [2, 1, 1]
+
+        # What no record needs goes, and what one needs is only given up when asked for
+        assert key("prune").code == Exit.OK
+        assert len(ids(stage)) == 1
+        number = stage.record(sts)["n"]
+        stage.change("Secret", "other", password="new")
+        stage.rolled(sts, since=number)
+        running.stop()
+        assert key("rotate").code == key("prune", "--force").code == Exit.OK
+        running.start()
+        eventually(lambda: stage.events(sts, "KeyLost"), "that it is lost is told")
+        eventually(lambda: {stage.record(one)["k"] for one in (web, sts)} == ids(stage))
+        assert [len(seen.of(one)) for one in (web, sts, plain)] == [2, 2, 1]
+    assert "hunter2" not in running.log.read_text()
+
+
+def test_a_rotation_says_what_it_lacks_and_writes_nothing(
+    stage: Stage, key: KeyCommand, kubeconfig_for: Grant
+) -> None:
+    missing = key("status")
+    assert missing.code == Exit.FAILED
+    assert "does not exist; the controller makes it when it starts" in missing.err
+    secret = build.secret("reroll-digest-key", {"one": "x" * 32})
+    stage.make(secret)
+    secrets = {"apiGroups": [""], "resources": ["secrets"], "verbs": ["get", "patch"]}
+
+    blind = key("rotate", identity=kubeconfig_for([secrets], stage.namespace))
+    assert blind.code == Exit.FAILED
+    assert "not all records can be seen: deployments.apps in all namespaces" in blind.err
+    reading = {"apiGroups": ["*"], "resources": ["*"], "verbs": ["get", "list"]}
+    unable = key("rotate", identity=kubeconfig_for([reading], None))
+    assert "may not be changed; grant `patch` on it" in unable.err
+
+    assert ids(stage) == {"one"}
+    table = reroll(
+        *("key", "status", "--controller-namespace", stage.namespace),
+        *("--kubeconfig", kubeconfig_for([reading], None)),
+    )
+    assert "in use" in table.out
+    assert "xxx" not in table.out + table.err
