@@ -5,11 +5,13 @@ import sys
 import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import pytest
 from tests.conftest import RUN_FOLDER
 from tests.scenarios.csi import Driver
+from tests.scenarios.listener import Listener
 from tests.scenarios.stage import Controller, Stage, Web
 from tests.support.command import Finished, reroll
 from tests.support.tools import kubeconfig_of
@@ -118,3 +120,15 @@ def driver(api: Api, cluster: DevCluster, pytestconfig: pytest.Config) -> Iterat
         one = Driver(api)
         yield one
         one.uninstall()
+
+
+@pytest.fixture
+def listener() -> Iterator[Listener]:
+    """What listens at the address of the pods that `dev.reroll.dev/address` names."""
+    one = Listener()
+    thread = Thread(target=one.server.serve_forever, daemon=True)
+    thread.start()
+    yield one
+    one.server.shutdown()
+    one.server.server_close()
+    thread.join()

@@ -3,13 +3,10 @@
 Evictions have a file of their own, and so have the ways of Jobs and CronJobs.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import datetime
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Thread
-from typing import Any
 
-import pytest
+from tests.scenarios.listener import Listener
 from tests.scenarios.stage import ENABLED, STAMP, Controller, Stage, a, eventually, for_kinds
 from tests.support import build
 
@@ -125,44 +122,6 @@ def test_notify_tells_and_touches_neither_template_nor_pods(
     after = stage.get(web)
     assert after["spec"] == before["spec"]
     assert after["metadata"]["uid"] == before["metadata"]["uid"]
-
-
-class Listener:
-    """A pod's HTTP server: says what it is told to say, and remembers what it was asked."""
-
-    def __init__(self) -> None:
-        self.says: list[int] = []
-        """The first answers, as status codes; then it is 204."""
-        self.asked: list[tuple[str, str]] = []
-        self.answered: list[int] = []
-        listener = self
-
-        class Handler(BaseHTTPRequestHandler):
-            def do_POST(self) -> None:
-                status = listener.says.pop(0) if listener.says else 204
-                listener.asked.append(("POST", self.path))
-                listener.answered.append(status)
-                self.send_response(status)
-                self.send_header("Content-Length", "0")
-                self.end_headers()
-
-            def log_message(self, *_: Any) -> None:
-                """Not on the terminal."""
-
-        self.server = ThreadingHTTPServer(("127.0.0.9", 0), Handler)
-        self.port = self.server.server_address[1]
-
-
-@pytest.fixture
-def listener() -> Iterator[Listener]:
-    """What listens at the address of the pods that `dev.reroll.dev/address` names."""
-    one = Listener()
-    thread = Thread(target=one.server.serve_forever, daemon=True)
-    thread.start()
-    yield one
-    one.server.shutdown()
-    one.server.server_close()
-    thread.join()
 
 
 def reloading(kind: Kind, listener: Listener) -> build.Object:

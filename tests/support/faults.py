@@ -53,16 +53,18 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """Which requests: by method, by a regular expression found in the path, by being a watch."""
+    """Which requests: by method, by regular expressions for path and query, by being a watch."""
 
     method: str | None = None
     path: str = ""
     watch: bool | None = None
+    query: str = ""
 
     def __call__(self, request: Request) -> bool:
         return (
             self.method in {None, request.method}
             and re.search(self.path, request.path) is not None
+            and re.search(self.query, request.query) is not None
             and self.watch in {None, request.is_watch}
         )
 

@@ -92,7 +92,7 @@ class Grants:
         user = f"system:serviceaccount:{self.home}:{name}"
         if rules:
             self._await_rights(user, rules[0], namespace)
-        return self._written(name, user)
+        return self.login(name)
 
     def _await_rights(self, user: str, rule: Mapping[str, Any], namespace: str | None) -> None:
         """The API server learns of a new role a moment after it was made."""
@@ -106,7 +106,9 @@ class Grants:
             time.sleep(0.01)
         raise AssertionError(f"{user} was not granted {rule}")
 
-    def _written(self, name: str, user: str) -> Path:
+    def login(self, name: str) -> Path:
+        """A kubeconfig of a service account that is there."""
+        user = f"system:serviceaccount:{self.home}:{name}"
         path = f"{path_to('ServiceAccount', name, self.home)}/token"
         request = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest"}
         answer = self.api.post(path, {**request, "spec": {"expirationSeconds": 86400}})

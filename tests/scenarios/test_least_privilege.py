@@ -1,0 +1,177 @@
+"""The controller with the service account and the roles of the chart, and nothing else.
+
+Everything it can do is done once: it is refused nothing, and no right that it has is left unused.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.chart.rendered import granted, values_file
+from tests.scenarios.csi import Driver, volume
+from tests.scenarios.listener import Listener
+from tests.scenarios.reloads import AUTO
+from tests.scenarios.stage import ENABLED, Controller, Stage, a, eventually
+from tests.support import build
+from tests.support.chart import CHART
+from tests.support.faultproxy import FaultProxy
+from tests.support.faults import Answer, Match
+from tests.support.tools import Grants, Tool
+
+from reroll.core.kinds import KINDS, Kind, Strategy
+from reroll.devcluster.api import Api, path_to
+from reroll.devcluster.cluster import DevCluster
+
+Start = Callable[..., Controller]
+Calls = list[dict[str, Any]]
+RELEASE = "reroll"
+WAVE = {"wave.pusher.com/update-on-config-change": "true"}
+LONG = {"dev.reroll.dev/complete-after": "1h", "dev.reroll.dev/address": "127.0.0.9"}
+NO_STREAMING_LISTS = Match(watch=True, query="sendInitialEvents")
+
+
+@dataclass
+class Installed:
+    """A release of the chart, and what its service account may do and did."""
+
+    api: Api
+    home: str
+    kubeconfig: Path
+    config: Path
+    audit: Callable[[Path], Calls]
+
+    @property
+    def flags(self) -> tuple[str, ...]:
+        return ("--config", str(self.config))
+
+    def refused(self) -> list[str]:
+        return [
+            f"{call['verb']} {call['requestURI']}"
+            for call in self.audit(self.kubeconfig)
+            if call.get("responseStatus", {}).get("code") in {401, 403}
+        ]
+
+    def unused(self) -> set[tuple[str, str, str, str]]:
+        """What it was granted and never did, as group, resource, name and verb."""
+        used = {one for call in self.audit(self.kubeconfig) for one in _done(call)}
+        return {one for role in self._roles() for one in granted(role["rules"])} - used
+
+    def _roles(self) -> list[dict[str, Any]]:
+        selector = f"app.kubernetes.io/instance={RELEASE}"
+        name = path_to("ClusterRole", f"{RELEASE}-{self.home}")
+        return [
+            self.api.get(name),
+            *self.api.list(path_to("Role", "", self.home), labelSelector=selector),
+        ]
+
+
+def _done(call: dict[str, Any]) -> Iterator[tuple[str, str, str, str]]:
+    """With the name of the object and without: a role may be for one or for all."""
+    what = call.get("objectRef", {})
+    resource = "/".join(part for part in (what.get("resource"), what.get("subresource")) if part)
+    for name in {what.get("name", ""), ""}:
+        yield what.get("apiGroup", ""), resource, name, call["verb"]
+
+
+@pytest.fixture
+def install(
+    api: Api,
+    cluster: DevCluster,
+    namespace: str,
+    helm: Tool,
+    audit: Callable[[Path], Calls],
+    tmp_path: Path,
+) -> Iterator[Callable[[dict[str, Any]], Installed]]:
+    """`install({"features": …})`: a release in the test's namespace, which the test runs itself."""
+
+    def run(values: dict[str, Any]) -> Installed:
+        # Pods of the development cluster run no program.
+        file = values_file(tmp_path, {"replicas": 0, **values})
+        helm("install", RELEASE, CHART, "--namespace", namespace, "--values", file)
+        content = api.get(path_to("ConfigMap", RELEASE, namespace))["data"]["reroll.yaml"]
+        config = tmp_path / "reroll.yaml"
+        config.write_text(content)
+        login = Grants(cluster, api, namespace, tmp_path).login(RELEASE)
+        return Installed(api, namespace, login, config, audit)
+
+    yield run
+    helm("uninstall", RELEASE, "--namespace", namespace, "--ignore-not-found")
+
+
+def workloads(kind: Kind, listener: Listener) -> Iterator[build.Object]:
+    """One of that kind for each thing that can be done to it."""
+    for strategy in kind.strategies:
+        name = f"{kind.name}-{strategy}".lower()
+        asked = {**ENABLED, "reroll.dev/strategy": strategy.value}
+        if strategy is Strategy.RELOAD:
+            asked["reroll.dev/reload-port"] = str(listener.port)
+        if strategy is Strategy.NEXT_RUN:
+            asked = ENABLED
+        uses = ["configmap/app", "secret/db"]
+        yield a(kind, name, annotations=asked, uses=uses, template_annotations=LONG)
+
+
+@pytest.fixture
+def everything(rollouts: DevCluster, driver: Driver, stage: Stage, listener: Listener) -> Calls:
+    """Workloads of every kind for every strategy, and of every kind of source."""
+    driver.install()
+    driver.has(stage, "vault")
+    driver.mounts(stage, "pod", password="1")
+    mounted = {"volumes": [volume()], "volume_mounts": [{"name": "v", "mountPath": "/v"}]}
+    globs = {**ENABLED, "reroll.dev/sources": "configmap/glob-*, secret/glob-*"}
+    made = [
+        *(one for kind in KINDS for one in workloads(kind, listener)),
+        build.deployment("mounts", replicas=0, annotations=AUTO, **mounted),
+        build.deployment("globs", replicas=0, annotations=globs, uses="configmap/app"),
+        build.deployment("wave", replicas=0, annotations=WAVE, uses="configmap/app"),
+    ]
+    stage.make(build.configmap("app"), build.secret("db"), *made)
+    return made
+
+
+def is_done(stage: Stage, workload: build.Object, since: int) -> bool:
+    record = stage.record(workload)
+    return bool(record.get("rolled")) and record["n"] > since and "todo" not in record
+
+
+def test_nothing_is_refused_and_no_right_is_left_unused(
+    install: Callable[..., Installed],
+    everything: list[build.Object],
+    stage: Stage,
+    controller: Start,
+    driver: Driver,
+    fault_proxy: FaultProxy,
+) -> None:
+    installed = install({})
+    # As an older API server does, so that lists are made as well.
+    fault_proxy.inject(Answer(422), NO_STREAMING_LISTS, times=None)
+    controller(*installed.flags, kubeconfig=fault_proxy.kubeconfig(installed.kubeconfig))
+    numbers = [stage.adopted(one)["n"] for one in everything]
+
+    stage.change("ConfigMap", "app", key="new")
+    driver.mounts(stage, "pod", password="2")
+
+    for one, number in zip(everything, numbers, strict=True):
+        name = one["metadata"]["name"]
+        eventually(lambda one=one, n=number: is_done(stage, one, n), f"{name} is done", 60)
+    eventually(lambda: stage.events(everything[0], "ConfigChanged"), "an Event tells of it")
+    assert installed.refused() == []
+    assert installed.unused() == set()
+
+
+def test_roles_in_one_namespace_are_enough_for_it(
+    install: Callable[..., Installed], stage: Stage, controller: Start
+) -> None:
+    installed = install({"settings": {"namespaces": [stage.namespace]}})
+    web = build.deployment(uses=["configmap/app", "secret/db"], annotations=ENABLED)
+    stage.make(build.configmap("app"), build.secret("db"), web)
+    only = ("--namespaces", stage.namespace, "--namespace-selector", "")
+    controller(*installed.flags, *only, kubeconfig=installed.kubeconfig)
+    number = stage.adopted(web)["n"]
+
+    stage.change("Secret", "db", password="new")
+
+    stage.rolled(web, since=number)
+    assert installed.refused() == []
