@@ -12,11 +12,13 @@ import msgspec
 
 from reroll.core.durations import format_duration
 from reroll.core.kinds import TABLES, Tables
+from reroll.core.rights import DEFAULT, OPTIONAL
 from reroll.core.values import (
     OF_TABLES,
     PARSERS,
     Address,
     DialectNames,
+    FeatureNames,
     KindNames,
     LabelSelector,
     OtherNames,
@@ -150,6 +152,14 @@ class Settings(msgspec.Struct, frozen=True):
         int, About(ROLL, "rolls that may start at once before the rate counts", "50")
     ] = 500
 
+    features: Annotated[
+        FeatureNames,
+        About(
+            RUN,
+            "what it should have the rights for beside rolling; one that lacks something is told",
+            "evict,revisions",
+        ),
+    ] = FeatureNames(tuple(one.value for one in OPTIONAL if one in DEFAULT))
     leader_election: Annotated[
         bool, About(RUN, "elect a leader by a Lease, so that several replicas can run", "false")
     ] = True

@@ -15,6 +15,7 @@ from reroll.core.dialects.rows import Options
 from reroll.core.dialects.table import DIALECTS
 from reroll.core.durations import parse_duration
 from reroll.core.kinds import Tables
+from reroll.core.rights import OPTIONAL
 from reroll.core.selectors import parse_selector
 
 Texts = tuple[str, ...]
@@ -26,6 +27,7 @@ Address = NewType("Address", str)
 KindNames = NewType("KindNames", tuple[str, ...])
 SourceKinds = NewType("SourceKinds", tuple[str, ...])
 DialectNames = NewType("DialectNames", tuple[str, ...])
+FeatureNames = NewType("FeatureNames", tuple[str, ...])
 OtherNames = NewType("OtherNames", tuple[str, ...])
 """`name=other` each."""
 
@@ -65,6 +67,13 @@ def _dialects(given: Any) -> Texts:
     unknown = sorted(set(names) - set(known))
     if unknown or not names:
         raise ValueError(f"names no dialect{_with(unknown)}; use {', '.join(known)}")
+    return names
+
+
+def _features(given: Any) -> Texts:
+    names, known = _texts(given), [feature.value for feature in OPTIONAL]
+    if unknown := sorted(set(names) - set(known)):
+        raise ValueError(f"names no feature{_with(unknown)}; use {', '.join(known)}")
     return names
 
 
@@ -134,6 +143,7 @@ PARSERS: dict[Any, Callable[[Any], Any]] = {
     str: _text,
     Texts: _texts,
     DialectNames: _dialects,
+    FeatureNames: _features,
     OtherNames: _other_names,
     LabelSelector: _selector,
     Address: _address,

@@ -1,10 +1,10 @@
-"""Which features an installation has switched on, by its settings. Pure."""
+"""Which features an installation has switched on, and the rights it needs for them. Pure."""
 
-from reroll.core.rights import DEFAULT, Feature
+from reroll.core.rights import Feature
 from reroll.features.doctor.access import Question, questions
 from reroll.features.doctor.server import INJECTIONS
 from reroll.kube import wire
-from reroll.settings import Settings
+from reroll.settings import SETTINGS, Settings
 
 APIS: dict[Feature, wire.Resource] = {Feature.INJECTIONS: INJECTIONS}
 """What must be served for a feature, of what a cluster may lack."""
@@ -12,25 +12,22 @@ APIS: dict[Feature, wire.Resource] = {Feature.INJECTIONS: INJECTIONS}
 
 def switched_on(settings: Settings) -> frozenset[Feature]:
     """Those whose rights it needs."""
-    features = set(DEFAULT)
-    if not settings.leader_election:
-        features.discard(Feature.LEADER_ELECTION)
+    features = {Feature.ROLLING, *map(Feature, settings.features)}
+    if settings.leader_election:
+        features.add(Feature.LEADER_ELECTION)
+    if settings.webhook:
+        features.add(Feature.WEBHOOK)
     return frozenset(features)
-
-
-def names_of(settings: Settings) -> dict[str, str]:
-    """The names of its own objects, as the rows of `core.rights` ask for them."""
-    return {"digest_key": settings.digest_key, "lease": settings.lease}
 
 
 def questions_of(settings: Settings, home: str) -> list[Question]:
     """The rights that an installation with these settings needs."""
-    left = {name.lower() for name in settings.exclude_kinds}
+    left = {name.lower() for name in (*settings.exclude_kinds, *settings.exclude_sources)}
     return questions(
-        [kind for kind in settings.tables.kinds if kind.name.lower() not in left],
-        settings.tables.sources,
+        [row for row in settings.tables.kinds if row.name.lower() not in left],
+        [row for row in settings.tables.sources if row.name.lower() not in left],
         switched_on(settings),
         home=home,
         namespaces=settings.namespaces,
-        names=names_of(settings),
+        names={row.name: str(getattr(settings, row.name)) for row in SETTINGS},
     )
