@@ -121,7 +121,7 @@ def test_without_a_word_defaults_decide() -> None:
     assert found["strategy"][1:] == ("stamp", "what a Deployment does by default")
     assert found["mounts"][1:] == ("frozen", DEFAULT)
     assert found["debounce"][1:] == ("1s", DEFAULT)
-    assert set(found) == {"enabled", "strategy", "mounts", "debounce"}
+    assert set(found) == {"enabled", "strategy", "mounts", "debounce", "revisions"}
 
 
 def test_settings_are_told_from_defaults() -> None:

@@ -17,6 +17,10 @@ TOLD: frozenset[Reason] = frozenset(
     {
         Reason.SOURCE_MISSING,
         Reason.HELD,
+        Reason.HELD_AT,
+        Reason.REVISION_MISSING,
+        Reason.COPY_REFUSED,
+        Reason.COPY_RESTORED,
         Reason.PAUSED,
         Reason.RESTING,
         Reason.RESUMED,

@@ -12,8 +12,10 @@ import msgspec
 from reroll.core.digest import ABSENT, AWAITED, reference_digest
 from reroll.core.kinds import SOURCE_KINDS, Kind, Watched
 from reroll.core.objects import Content, Key, Moment, Problem, Reference, Term
+from reroll.core.pins import copy_names
 from reroll.core.policy import Policy
 from reroll.core.records import Record
+from reroll.core.rewrite import read_pins
 from reroll.core.workloads import Workload
 
 
@@ -58,7 +60,15 @@ class Snapshot(msgspec.Struct, frozen=True, gc=False):
     """When a change of what it uses was first noticed that it has not rolled with."""
     quiet_since: datetime | None = None
     """When the last of these changes was noticed."""
+    copies_missing: frozenset[Key] = frozenset()
+    """Copies that its template names and that do not exist."""
     problems: tuple[Problem, ...] = ()
+
+    def pin(self, source: Key) -> str | None:
+        """The copy of a source that its template names."""
+        if source.namespace != self.workload.key.namespace:
+            return None
+        return self.workload.pins.get((source.kind, source.name))
 
 
 class Change(msgspec.Struct, frozen=True, gc=False):
@@ -95,7 +105,8 @@ def compare(seen: Snapshot) -> Comparison:
     """What the sources hold now against what the record says."""
     record = seen.workload.record
     known = record.s if isinstance(record, Record) else {}
-    known = seen.workload.back.had if seen.workload.back else known
+    if seen.workload.back and not seen.workload.pins:
+        known = seen.workload.back.had
     wanted: dict[str, str] = dict.fromkeys(seen.patterns, "*")
     changes: list[Change] = []
     missing: list[Reference] = []
@@ -193,6 +204,10 @@ def _has_changed(
     if recorded is not None:
         return appears
     changed = content.changed
+    if (pin := seen.pin(reference.source)) and isinstance(record, Record):
+        # Its pods have what the pin says, however new: unless somebody chose that pin, it is news.
+        ours = record.pins and read_pins(record.pins).get(reference.source[::2])
+        return ours == pin and pin not in copy_names(reference.source, content)
     if not isinstance(record, Record):
         # Not adopted yet, but the change was watched after the workload was: its pods are older.
         return 0 < seen.workload.seen <= changed.after

@@ -41,6 +41,17 @@ def reference_digest(reference: Reference, content: Content, key_id: str) -> str
     return _digest(reference.source, ((name, by_key[name]) for name in names))
 
 
+def content_digest(source: Key, content: Content, key_id: str) -> str | None:
+    """The digest of all that a source holds, its type too.
+
+    `None` if it was never digested with that HMAC key.
+    """
+    by_key = content.digests.get(key_id, content.digests.get(""))
+    if by_key is None:
+        return None
+    return _digest(source, [("", content.type.encode()), *sorted(by_key.items())])
+
+
 def stamp(digests: Mapping[str, str]) -> str:
     """One value for all sources of a workload: what is written where it makes the workload roll."""
     return _hash(

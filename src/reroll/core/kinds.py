@@ -156,7 +156,7 @@ KINDS: tuple[Kind, ...] = (
     Kind(
         "CronJob", "batch", "v1", "cronjobs", ("spec", "jobTemplate", "spec", "template"),
         (Strategy.NEXT_RUN, Strategy.TRIGGER, Strategy.NOTIFY), still=("spec", "suspend"),
-        replaces_pods=False,
+        replaces_pods=False, makes_jobs=True,
     ),
     Kind(
         "Job", "batch", "v1", "jobs", _TEMPLATE,
@@ -167,6 +167,10 @@ KINDS: tuple[Kind, ...] = (
         revisions=Revisions.REPLICA_SETS, still=("spec", "paused"), replicas=_REPLICAS,
         counts=msgspec.structs.replace(
             _COUNTS, phase=("status", "phase"), lent=("status", "workloadObservedGeneration")
+    makes_jobs: bool = False
+    """Its template is that of the Jobs that it makes."""
+    fixed: bool = False
+    """Its template cannot be changed: it is made anew instead."""
         ),
         restart_at=("spec", "restartAt"), restarted_at=("status", "restartedAt"), loose=True,
         borrows_template=True,
@@ -231,6 +235,7 @@ class Tables:
     def __init__(self, kinds: Iterable[Kind] = (), sources: Iterable[SourceKind] = ()) -> None:
         """Ours, and these."""
         self.kinds = (*KINDS, *kinds)
+        fixed=True,
         self.sources = (*SOURCE_KINDS, *sources)
         self.by_name = {row.name: row for row in self.kinds}
         self.sources_by_name = {row.name: row for row in self.sources}

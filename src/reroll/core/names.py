@@ -61,13 +61,13 @@ class Named(NamedTuple):
     plain: str
 
 
-def marks(plain: str) -> tuple[dict[str, str], dict[str, str]]:
+def marks(plain: str, mark: str = CONTENT_OF) -> tuple[dict[str, str], dict[str, str]]:
     """The labels and annotations that say what a config is a content of."""
     if len(plain) <= LONGEST_LABEL:
-        return {CONTENT_OF: plain}, {}
+        return {mark: plain}, {}
     short = hashlib.sha256(plain.encode()).hexdigest()[:10]
     head = plain[: LONGEST_LABEL - len(short) - 1].rstrip("-.")
-    return {CONTENT_OF: f"{head}-{short}"}, {CONTENT_OF: plain}
+    return {mark: f"{head}-{short}"}, {mark: plain}
 
 
 def claimed(name: str, labels: Mapping[str, str], annotations: Mapping[str, str]) -> Named | None:

@@ -156,6 +156,9 @@ class Content(msgspec.Struct, frozen=True, gc=False):
     allow_from: frozenset[str] = frozenset()
     created: bool = False
     """It is what the source came into being with, as far as is known."""
+    immutable: bool = False
+    type: str = ""
+    """Of a Secret."""
 
     @property
     def keys(self) -> frozenset[str]:

@@ -8,11 +8,14 @@ below a parent that exists; so it is also what guards each parent that has to be
 from datetime import UTC, timedelta
 from typing import Any
 
+import msgspec
+
 from reroll.core.kinds import Kind, Path, Strategy
 from reroll.core.marks import Carrier, Mark
 from reroll.core.plan import Plan
 from reroll.core.policy import STATE, Pause
 from reroll.core.records import write
+from reroll.core.rewrite import PINS
 from reroll.core.workloads import Workload
 
 Operation = dict[str, Any]
@@ -30,7 +33,15 @@ def patch(
 ) -> list[Operation]:
     """The record, and with it whatever makes the workload roll, guarded by the old record."""
     operations = _record(workload, write(plan.record)) if plan.record else []
-    if plan.roll is Strategy.RESTART:
+    if operations:
+        workload = msgspec.structs.replace(workload, has_annotations=True)
+    if plan.pins is not None:
+        operations += _pins(workload, kind, plan)
+        workload = msgspec.structs.replace(
+            workload, has_template_metadata=True, has_template_annotations=True
+        )
+    if plan.roll is Strategy.RESTART and not (kind.restart_at and plan.pins is not None):
+        # A changed template replaces the pods already.
         operations += _restart(workload, kind, plan)
     elif plan.roll in _MARKED:
         operations += _marks(workload, kind, plan.marks)
@@ -78,9 +89,29 @@ def _restart(workload: Workload, kind: Kind, plan: Plan) -> list[Operation]:
         # than any pod with the old content.
         at = at.replace(microsecond=0) + timedelta(seconds=1)
         return [_add(kind.restart_at, at.strftime("%Y-%m-%dT%H:%M:%SZ"))]
-    # Microseconds, because a second roll in the same second has to be another value.
-    value = at.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
-    return _annotated(workload, kind, [Mark(RESTARTED_AT, value)])
+    if kind.stamp and kind.stamp.restarts:
+        return _annotated(workload, kind, [own_mark(kind.stamp, "", moment)])
+    return _annotated(workload, kind, [Mark(RESTARTED_AT, written(moment))])
+
+
+def _pins(workload: Workload, kind: Kind, plan: Plan) -> list[Operation]:
+    """The copies that pods of the template use. Nobody else's choice is written over unseen."""
+    metadata: Path = (*kind.template, "metadata")
+    annotations = (*metadata, "annotations")
+    here = (*annotations, PINS)
+    operations = [
+        *_parent(metadata, exists=workload.has_template_metadata),
+        *_parent(annotations, exists=workload.has_template_annotations),
+        _test(here, workload.pins_text),
+    ]
+    if plan.pins:
+        operations.append(_add(here, plan.pins))
+    elif workload.pins_text is not None:
+        operations.append({"op": "remove", "path": pointer(*here)})
+    for one in plan.renames:
+        field: Steps = (*kind.template, "spec", *one.steps)
+        operations += [_test(field, one.plain), _add(field, one.copy)]
+    return operations
 
 
 _MARKED = frozenset((Strategy.STAMP, Strategy.ENV))

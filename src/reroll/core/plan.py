@@ -9,6 +9,7 @@ from datetime import datetime
 
 import msgspec
 
+from reroll.core import revisions
 from reroll.core.compare import (
     Change,
     Comparison,
@@ -21,11 +22,12 @@ from reroll.core.dialects.rows import Roll
 from reroll.core.dialects.table import ALL, Dialects
 from reroll.core.digest import stamp
 from reroll.core.kinds import Strategy
-from reroll.core.marks import Mark
-from reroll.core.objects import Moment, Problem
+from reroll.core.marks import Mark, own_mark
+from reroll.core.objects import Key, Moment, Problem
 from reroll.core.policy import STATE, Repair
 from reroll.core.reasons import Reason
 from reroll.core.records import Record, Todo, Unreadable, successor
+from reroll.core.rewrite import Rewrite, write_pins
 
 
 class Plan(msgspec.Struct, frozen=True, gc=False):
@@ -42,6 +44,12 @@ class Plan(msgspec.Struct, frozen=True, gc=False):
     marks: tuple[Mark, ...] = ()
     """What the roll writes into the template, or into what is made of it."""
     changes: tuple[Change, ...] = ()
+    copies: tuple[tuple[Key, str], ...] = ()
+    """Copies that have to be there first: of which source, and by what name."""
+    pins: str | None = None
+    """The pins that the template gets; empty: it has none any more; `None`: they stay."""
+    renames: tuple[Rewrite, ...] = ()
+    """Fields of the pod spec that name another copy with it."""
     resume: Todo | None = None
     """Work of an earlier roll to go on with."""
     repair: Repair | None = None
@@ -64,7 +72,7 @@ def plan(seen: Snapshot, now: datetime, dialects: Dialects = ALL) -> Plan:
     comparison = compare(seen)
     found = next((p for gate in GATES if (p := gate(seen, comparison, now))), None)
     problems = seen.policy.problems + seen.workload.problems + seen.problems + _spoilt(seen)
-    problems += dialects.rivals(seen, comparison.changes)
+    problems += dialects.rivals(seen, comparison.changes) + revisions.problems(seen)
     if found is None:
         found = _roll(seen, comparison, now, dialects)
     pause = seen.policy.pause
@@ -113,6 +121,25 @@ def pause_over(seen: Snapshot, _: Comparison, now: datetime) -> Plan | None:
     return Plan(Reason.RESUMED, Reason.RESUMED.sentence, record=after, pause=False)
 
 
+def opting_out(seen: Snapshot, found: Comparison, now: datetime) -> Plan | None:
+    """Revisions are off, or the workload is out, and its template still has pins."""
+    record = seen.workload.record
+    if revisions.applies(seen) or not revisions.are_left(seen) or not isinstance(record, Record):
+        return None
+    if wait := unread(seen, found, now) or held(seen, found, now) or paused(seen, found, now):
+        return wait
+    if wait := debouncing(seen, found, now):
+        return wait
+    reason, digests = Reason.UNPINNED, record.s
+    if seen.policy.enabled:
+        digests = found.started_with
+    after = successor(
+        record, _number(seen, now), at=now, why=reason.word, s=digests, rolled=now,
+        by=None, keys=None, todo=None, pins=None, named=False, held=None,
+    )  # fmt: skip
+    return Plan(reason, reason.sentence, after, _rewriting(seen), pins="")
+
+
 def not_enabled(seen: Snapshot, _: Comparison, _now: datetime) -> Plan | None:
     if seen.policy.enabled:
         return None
@@ -134,7 +161,7 @@ def new_here(seen: Snapshot, found: Comparison, now: datetime) -> Plan | None:
     message = Reason.ADOPTED.sentence
     if isinstance(record, Unreadable):
         message = f"its record could not be used ({record.why}); {message}"
-    return _write(seen, found, now, Reason.ADOPTED, message)
+    return _write(seen, found, now, Reason.ADOPTED, message, **_as_chosen(seen, now))
 
 
 def unfinished(seen: Snapshot, found: Comparison, now: datetime) -> Plan | None:
@@ -153,7 +180,18 @@ def went_back(seen: Snapshot, found: Comparison, now: datetime) -> Plan | None:
         return None
     if record.n >= _highest(seen) or _moved_on(seen, found):
         return None
-    return _write(seen, found, now, Reason.UNDONE, Reason.UNDONE.sentence)
+    more = _as_chosen(seen, now)
+    return _write(seen, found, now, Reason.UNDONE, Reason.UNDONE.sentence, **more)
+
+
+def _as_chosen(seen: Snapshot, now: datetime) -> dict[str, object]:
+    """For a record of what is there now: the template may have pins of something else."""
+    if not revisions.applies(seen):
+        return {}
+    pins = revisions.current(seen)
+    there = revisions.in_template(seen)
+    is_held = any(there.get(source, pin) != pin for source, pin in pins.items())
+    return {"pins": _text(pins), "held": now if is_held else None}
 
 
 def _moved_on(seen: Snapshot, found: Comparison) -> bool:
@@ -165,7 +203,8 @@ def _moved_on(seen: Snapshot, found: Comparison) -> bool:
     return any(left.s[entry] != found.wanted[entry] for entry in entries)
 
 
-def unchanged(seen: Snapshot, found: Comparison, now: datetime) -> Plan | None:
+def unrecorded(seen: Snapshot, found: Comparison, now: datetime) -> Plan | None:
+    """Nothing has changed for its pods, but the record has to."""
     record = seen.workload.record
     if found.changes or not isinstance(record, Record):
         return None
@@ -175,6 +214,52 @@ def unchanged(seen: Snapshot, found: Comparison, now: datetime) -> Plan | None:
         return _write(seen, found, now, Reason.KEY_ROTATED, Reason.KEY_ROTATED.sentence)
     if record.s != found.wanted:
         return _write(seen, found, now, Reason.RECORDED, Reason.RECORDED.sentence)
+    if not revisions.applies(seen) or revisions.task(seen):
+        return None
+    chosen = bool(revisions.chosen_by_somebody(seen))
+    if record.pins is None:
+        more = _as_chosen(seen, now)
+        return _write(seen, found, now, Reason.RECORDED, Reason.RECORDED.sentence, **more)
+    if chosen and record.held is None:
+        return _write(seen, found, now, Reason.UNDONE, Reason.UNDONE.sentence, held=now)
+    if record.held is not None and not chosen:
+        return _write(seen, found, now, Reason.RECORDED, Reason.RECORDED.sentence, held=None)
+    return None
+
+
+def copy_missing(seen: Snapshot, found: Comparison, _now: datetime) -> Plan | None:
+    """A copy that new pods need is gone: made again, if its source still holds the same."""
+    if found.changes or not seen.copies_missing or not revisions.applies(seen):
+        return None
+    if revisions.task(seen):
+        return None
+    again, lost = revisions.restorable(seen)
+    if again:
+        names = ", ".join(f"{source.kind} {name}" for source, name in sorted(again.items()))
+        message = f"{Reason.COPY_RESTORED.sentence}: {names}"
+        return Plan(Reason.COPY_RESTORED, message, copies=tuple(sorted(again.items())))
+    if not lost:
+        return None
+    reason = Reason.REVISION_MISSING
+    return Plan(reason, f"{reason.sentence}: {', '.join(lost)}")
+
+
+def held_at(seen: Snapshot, found: Comparison, _now: datetime) -> Plan | None:
+    """Somebody chose another revision than the current one, and nothing has changed since."""
+    record = seen.workload.record
+    if found.changes or not isinstance(record, Record) or not revisions.applies(seen):
+        return None
+    if revisions.task(seen) or not (chosen := revisions.chosen_by_somebody(seen)):
+        return None
+    there = revisions.in_template(seen)
+    names = ", ".join(f"{s.kind.lower()}/{s.name}={there[s]}" for s in chosen)
+    since = f" since {record.held:%Y-%m-%d %H:%M:%S %Z}" if record.held else ""
+    return Plan(Reason.HELD_AT, f"{Reason.HELD_AT.sentence}: {names}{since}")
+
+
+def unchanged(seen: Snapshot, found: Comparison, _now: datetime) -> Plan | None:
+    if found.changes or not isinstance(seen.workload.record, Record) or revisions.task(seen):
+        return None
     return _nothing(Reason.UP_TO_DATE)
 
 
@@ -189,10 +274,24 @@ def looking_back(seen: Snapshot, found: Comparison, _now: datetime) -> Plan | No
 
 def rolled_elsewhere(seen: Snapshot, found: Comparison, now: datetime) -> Plan | None:
     """Somebody changed the template after the content changed: the new pods have it already."""
-    if any(is_newer_than_pods(seen, change.changed) for change in found.changes):
+    if not found.changes or revisions.task(seen):
+        return None
+    if not all(_pods_have(seen, change) for change in found.changes):
         return None
     found = msgspec.structs.replace(found, wanted=found.started_with)
-    return _write(seen, found, now, Reason.ROLLED_ELSEWHERE, Reason.ROLLED_ELSEWHERE.sentence)
+    reason, more = Reason.ROLLED_ELSEWHERE, _as_chosen(seen, now)
+    return _write(seen, found, now, reason, reason.sentence, **more)
+
+
+def _pods_have(seen: Snapshot, change: Change) -> bool:
+    """Whether new pods have a content, or what somebody chose instead after it came."""
+    source, is_older = change.reference.source, is_newer_than_pods(seen, change.changed)
+    pin = revisions.current(seen).get(source) if revisions.applies(seen) else None
+    if pin is None or seen.pin(source) is None:
+        return not is_older
+    return pin == seen.pin(source) or (
+        source in revisions.chosen_by_somebody(seen) and not is_older
+    )
 
 
 def source_missing(_: Snapshot, found: Comparison, _now: datetime) -> Plan | None:
@@ -252,11 +351,15 @@ GATES: tuple[Gate, ...] = (
     ended,
     stranded,
     pause_over,
+    opting_out,
     not_enabled,
     unread,
     new_here,
     went_back,
     unfinished,
+    unrecorded,
+    copy_missing,
+    held_at,
     unchanged,
     looking_back,
     rolled_elsewhere,
@@ -270,6 +373,10 @@ GATES: tuple[Gate, ...] = (
 
 def _roll(seen: Snapshot, found: Comparison, now: datetime, dialects: Dialects) -> Plan:
     found = msgspec.structs.replace(found, wanted=found.started_with)
+    if not found.changes and revisions.task(seen) is Reason.PINNED:
+        return _pin(seen, found, now)
+    reason = Reason.CONFIG_CHANGED if found.changes else Reason.RELEASED
+    pins = revisions.rolled(seen, found) if revisions.applies(seen) else None
     strategy = seen.policy.strategy_for(seen.kind)
     names = [change.entry for change in found.changes]
     keys = sorted({key for change in found.changes for key in change.keys})
@@ -278,32 +385,72 @@ def _roll(seen: Snapshot, found: Comparison, now: datetime, dialects: Dialects) 
         seen,
         found,
         now,
-        Reason.CONFIG_CHANGED,
+        reason,
         rolled=now,
-        by=names,
+        by=names or None,
         keys=keys or None,
         todo=Todo(strategy.value, now) if lasting else None,
+        **({} if pins is None else {"pins": _text(pins), "held": None}),
     )
     value = stamp(found.wanted)
-    if value in seen.workload.marks.values():
+    same_pins = pins is None or _text(pins) == seen.workload.pins_text
+    if value in seen.workload.marks.values() and same_pins:
         # The content came back to that of the template's stamp, but the pods have another one.
         value = f"{value}-{record.n}"
     message = f"{', '.join(names)} changed" + (f" ({', '.join(keys)})" if keys else "")
+    if not found.changes:
+        message = reason.sentence
     roll = Roll(seen, strategy, found.changes, value, found.wanted, record)
-    marks = dialects.marks(roll)
+    marks = _marks(roll, now, dialects)
     decided = Plan(
-        Reason.CONFIG_CHANGED,
+        reason,
         message,
         record,
         strategy,
         stamp=value,
         marks=marks,
         changes=found.changes,
+        copies=tuple(sorted((pins or {}).items())),
+        pins=None if pins is None else _text(pins),
     )
     pause = seen.policy.pause
     if pause and pause.since is None and _is_kept_back(seen):
         return msgspec.structs.replace(decided, pause=True, look_at=now + pause.period)
     return decided
+
+
+def _pin(seen: Snapshot, found: Comparison, now: datetime) -> Plan:
+    """The template gets the pins that it lacks; what it has besides stays."""
+    reason = Reason.PINNED
+    pins, recorded = revisions.completed(seen)
+    more = {"rolled": now, "by": None, "keys": None, "todo": None, "pins": _text(recorded)}
+    record = _record(seen, found, now, reason, **more)
+    names = ", ".join(f"{source.kind.lower()}/{source.name}" for source in sorted(pins))
+    return Plan(
+        reason,
+        f"{reason.sentence}: {names}",
+        record,
+        _rewriting(seen),
+        copies=tuple(sorted(pins.items())),
+        pins=_text(pins),
+    )
+
+
+def _rewriting(seen: Snapshot) -> Strategy:
+    """How it counts that only its pins are written."""
+    return Strategy.STAMP if seen.kind.replaces_pods else Strategy.NEXT_RUN
+
+
+def _text(pins: revisions.Chosen) -> str:
+    return write_pins({(source.kind, source.name): copy for source, copy in pins.items()})
+
+
+def _marks(roll: Roll, now: datetime, dialects: Dialects) -> tuple[Mark, ...]:
+    """What a roll writes: where its kind wants it, or what its dialects write into a template."""
+    place = roll.seen.kind.stamp
+    if place and roll.strategy is Strategy.STAMP:
+        return (own_mark(place, roll.stamp, now),)
+    return dialects.marks(roll)
 
 
 def restart(seen: Snapshot, now: datetime, why: str) -> Plan:
@@ -314,7 +461,8 @@ def restart(seen: Snapshot, now: datetime, why: str) -> Plan:
     found = compare(seen)
     found = msgspec.structs.replace(found, wanted=found.started_with)
     message = why or Reason.RESTARTED.sentence
-    if found.unread or not seen.policy.enabled:
+    if found.unread or not seen.policy.enabled or revisions.applies(seen):
+        # Nor does one with pins: its new pods have what those say, not what changed meanwhile.
         return Plan(Reason.RESTARTED, message, roll=Strategy.RESTART, at=now)
     record = _record(seen, found, now, Reason.RESTARTED, rolled=now, by=None, keys=None, todo=None)
     return Plan(Reason.RESTARTED, message, record, Strategy.RESTART, at=now)
@@ -333,13 +481,9 @@ def _record(
     seen: Snapshot, found: Comparison, now: datetime, reason: Reason, **more: object
 ) -> Record:
     record = seen.workload.record
-    number = _highest(seen)
-    if seen.kind.copies_record:
-        # An undo is told by numbers, and nobody has seen them all: so they grow with time.
-        number = max(number, int(now.timestamp()))
     return successor(
         record if isinstance(record, Record) else None,
-        number,
+        _number(seen, now),
         at=now,
         why=reason.word,
         s=found.wanted,
@@ -348,8 +492,22 @@ def _record(
     )
 
 
-def _write(seen: Snapshot, found: Comparison, now: datetime, reason: Reason, message: str) -> Plan:
-    return Plan(reason, message, record=_record(seen, found, now, reason))
+def _number(seen: Snapshot, now: datetime) -> int:
+    """The number that the next record comes after."""
+    number = _highest(seen)
+    # An undo is told by numbers, and nobody has seen them all: so they grow with time.
+    return max(number, int(now.timestamp())) if seen.kind.copies_record else number
+
+
+def _write(
+    seen: Snapshot,
+    found: Comparison,
+    now: datetime,
+    reason: Reason,
+    message: str,
+    **more: object,
+) -> Plan:
+    return Plan(reason, message, record=_record(seen, found, now, reason, **more))
 
 
 def _nothing(reason: Reason) -> Plan:

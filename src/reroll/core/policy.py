@@ -20,6 +20,7 @@ ENABLED = DOMAIN + "enabled"
 IGNORE = DOMAIN + "ignore"
 ALLOW_FROM = DOMAIN + "allow-from"
 HOLD = DOMAIN + "hold"
+PIN_MODES = ("auto", "admission", "template")
 STAMP_ENV = "REROLL_CONFIG_HASH"
 
 
@@ -96,6 +97,10 @@ class Policy(msgspec.Struct, frozen=True, gc=False):
     debounce_limit: timedelta = timedelta(seconds=10)
     pause: Pause | None = None
     hold: Hold | None = None
+    revisions: bool = False
+    """Its pods use copies of its sources, those of its own revision."""
+    pin: str = "auto"
+    """Who has pods use them: `admission` when they are made, `template` by names in it."""
     reload: Reload = Reload()
     repair: Repair | None = None
     problems: tuple[Problem, ...] = ()

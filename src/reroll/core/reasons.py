@@ -36,6 +36,19 @@ class Reason(Enum):
         "KeyLost",
         "the digest key of its record is gone: Secrets are recorded anew, nothing is rolled",
     )
+    PINNED = (
+        "Pinned",
+        "its pods use copies of its sources from now on, those of their own revision",
+    )
+    UNPINNED = "Unpinned", "revisions are off for it: its pods use its sources themselves again"
+    RELEASED = (
+        "Released",
+        "somebody ended that it is held at a revision: it rolls with the current configuration",
+    )
+    COPY_RESTORED = (
+        "CopyRestored",
+        "a copy that its pods use was deleted or replaced: it is there again",
+    )
     REPAIRED = (
         "Repaired",
         "another tool had kept its pods from starting, and no longer looks after it: undone",
@@ -45,6 +58,24 @@ class Reason(Enum):
     FINISHED = "Finished", "every pod has the current configuration"
 
     # What stands in the way
+    HELD_AT = (
+        "HeldAt",
+        (
+            "somebody went back to another revision: it stays there until a source changes again, "
+            "or until `reroll release`"
+        ),
+    )
+    REVISION_MISSING = (
+        "RevisionMissing",
+        (
+            "a copy that its pods use is gone, and its source holds something else by now; undo to "
+            "another revision, `reroll release` it, or restore the copy"
+        ),
+    )
+    COPY_REFUSED = (
+        "CopyRefused",
+        "a copy of a source cannot be made, so nothing is rolled; it is tried again",
+    )
     SOURCE_MISSING = "SourceMissing", "a source that its pods cannot start without does not exist"
     HELD = "Held", "a hold keeps it from rolling; `reroll release` lets it go"
     PAUSED = "Paused", "the workload is paused or suspended; it rolls when that ends"

@@ -37,6 +37,12 @@ class Record(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     keys: list[str] | None = None
     """The keys that changed, where that is known: names, never values."""
     todo: Todo | None = None
+    pins: str | None = None
+    """The pins that its template has for the content recorded here, see `core.rewrite`."""
+    named: bool = False
+    """They are written into its template as names too."""
+    held: Time | None = None
+    """Since when its template has other pins, which somebody else chose."""
 
 
 class Unreadable(msgspec.Struct, frozen=True, gc=False):

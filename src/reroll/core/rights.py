@@ -10,6 +10,7 @@ from enum import StrEnum
 from typing import Any, NamedTuple
 
 from reroll.core.kinds import SOURCE_KINDS, Kind, Revisions, SourceKind, Strategy, Watched
+from reroll.core.pins import PINNABLE
 
 GROUP = "rbac.authorization.k8s.io"
 Rule = dict[str, Any]
@@ -93,6 +94,18 @@ RIGHTS: tuple[Right, ...] = (
         Feature.RECREATE, Place.WATCHED, "apps", "controllerrevisions",
         ("get", "list", "create", "delete"),
     ),
+    # What Injections write to is for others to grant.
+    Right(
+        Feature.INJECTIONS, Place.WATCHED, "reroll.dev", "injections", ("list", "watch", "patch")
+    ),
+    Right(Feature.INJECTIONS, Place.WATCHED, "reroll.dev", "injections/status", ("patch",)),
+    *(
+        Right(
+            Feature.REVISIONS, Place.WATCHED, row.group, row.plural, ("create", "patch", "delete"),
+        )
+        for row in SOURCE_KINDS if row.name in PINNABLE
+    ),
+    Right(Feature.REVISIONS, Place.WATCHED, "batch", "jobs", ("list",)),
     # To see whether pods are rewritten when they are made.
     Right(Feature.REVISIONS, Place.CLUSTER, _ADMISSION, "mutatingadmissionpolicies", ("list",)),
     Right(

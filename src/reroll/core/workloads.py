@@ -9,14 +9,17 @@ from typing import TypeVar
 
 import msgspec
 
-from reroll.core.kinds import TABLES, Kind, Path, Tables
+from reroll.core.kinds import TABLES, Kind, Path, Revisions, Tables
 from reroll.core.marks import Carrier
 from reroll.core.objects import Earlier, Key, Moment, Problem
+from reroll.core.pins import mapped_back
+from reroll.core.places import lacking, named, values_at
 from reroll.core.pods import Container, PodTemplate, fingerprint, given
 from reroll.core.policy import STATE
-from reroll.core.progress import is_complete
+from reroll.core.progress import is_complete, is_observed
 from reroll.core.records import Record, Unreadable, read
 from reroll.core.references import Use, uses
+from reroll.core.rewrite import PINS, read_pins
 from reroll.core.vocabulary import Vocabulary
 
 
@@ -78,6 +81,13 @@ class Workload(msgspec.Struct, frozen=True, gc=False):
     containers: tuple[Carrier, ...] = ()
     marks: dict[str, str] = {}
     """The marks that its template has, annotations and variables alike."""
+    pins: dict[tuple[str, str], str] = {}
+    """The copies that its template names in its annotation, by kind and name of the source."""
+    pins_text: str | None = None
+    named: bool = False
+    """Its template names them where it uses them, too."""
+    observed: bool = True
+    """Of a template with pins: its controller has seen it."""
     remarked: bool = False
     """Somebody else changed them last."""
     still: bool = False
@@ -160,6 +170,7 @@ def workload(
             record_text=record_text,
             ended=ended,
             seen=seen,
+            observed=_observed(kind, manifest, before.pins_text, record),
             highest=max(before.highest, number),
             earlier=_earlier(before, manifest),
             back=before.back if record_text == before.record_text else None,
@@ -180,6 +191,7 @@ def workload(
         ended=ended,
         seen=seen,
         highest=max(before.highest if before else 0, number),
+        observed=_observed(kind, manifest, spec.pins_text, record),
         template=Moment(by=metadata.version),
         **msgspec.structs.asdict(spec),
     )
@@ -204,6 +216,9 @@ class _Spec(msgspec.Struct, frozen=True, gc=False):
     has_template_metadata: bool
     has_template_annotations: bool
     template_annotations: dict[str, str]
+    pins: dict[tuple[str, str], str]
+    pins_text: str | None
+    named: bool
     containers: tuple[Carrier, ...]
     marks: dict[str, str]
     still: bool
@@ -222,6 +237,10 @@ def _spec(kind: Kind, manifest: Manifest, words: Vocabulary) -> _Spec:
     still = _value(pick(manifest, kind.still), bool) or False
     update = _value(pick(manifest, kind.update_strategy), str)
     selector = _value(pick(manifest, ("spec", "selector")), _Selector) or _Selector()
+    pins_text = (annotations or {}).get(PINS)
+    pins = read_pins(pins_text) if pins_text else {}
+    used, named = mapped_back(uses(template.spec), pins) if template.spec else ((), False)
+    beside = _beside(kind, manifest, words)
     borrows = _value(pick(manifest, ("spec", "workloadRef")), _WorkloadRef)
     return _Spec(
         uses=tuple(uses(template.spec)) if template.spec else (),
@@ -229,6 +248,9 @@ def _spec(kind: Kind, manifest: Manifest, words: Vocabulary) -> _Spec:
         has_template_metadata=metadata is not None,
         has_template_annotations=annotations is not None,
         template_annotations=words.said_by(annotations or {}),
+        pins=pins,
+        pins_text=pins_text,
+        named=named,
         containers=tuple(map(_carrier, containers)),
         marks=_marks(annotations or {}, containers, words),
         still=still,
@@ -294,6 +316,18 @@ def pick(manifest: Manifest, path: Path) -> msgspec.Raw | None:
 def replicas(kind: Kind, manifest: Manifest) -> int:
     """How many pods it should have; 0 where that is not known."""
     return number_at(manifest, kind.replicas)
+
+def _observed(
+    kind: Kind, manifest: Manifest, pins: str | None, record: Record | Unreadable | None
+) -> bool:
+    """Whether its controller has seen its template, where it matters: it had pins, or has some."""
+    if kind.revisions is Revisions.NONE:
+        return True
+    had_pins = isinstance(record, Record) and record.pins is not None
+    if pins is None and not had_pins:
+        return True
+    return is_observed(manifest.status, manifest.metadata.generation)
+
 
 
 def number_at(manifest: Manifest, path: Path) -> int:

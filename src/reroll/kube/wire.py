@@ -15,6 +15,7 @@ FIELD_MANAGER = "reroll"
 JSON = "application/json"
 JSON_PATCH = "application/json-patch+json"
 MERGE_PATCH = "application/merge-patch+json"
+STRATEGIC_PATCH = "application/strategic-merge-patch+json"
 APPLY_PATCH = "application/apply-patch+yaml"
 # No plain JSON as a second choice: a server that cannot leave the data out must refuse instead.
 METADATA = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
@@ -213,6 +214,22 @@ def merge_patch(
     path = resource.path(namespace, name, subresource)
     query = [("fieldManager", manager), *_dry(dry_run)]
     return _patch(resource, path, MERGE_PATCH, body, query)
+
+
+def strategic_patch(
+    resource: Resource,
+    namespace: str | None,
+    name: str,
+    body: object,
+    *,
+    manager: str = FIELD_MANAGER,
+) -> Request:
+    """Items of a list are added, or with `$patch: delete` removed, by their key.
+
+    Only for built-in kinds. Guarded if `body` carries `metadata.uid`: another object of that name answers 409.
+    """
+    path = resource.path(namespace, name)
+    return _patch(resource, path, STRATEGIC_PATCH, body, [("fieldManager", manager)])
 
 
 def apply(

@@ -22,6 +22,7 @@ from reroll.core.policy import (
     DOMAIN,
     ENABLED,
     IGNORE,
+    PIN_MODES,
     STAMP,
     STAMP_ENV,
     STATE,
@@ -29,6 +30,7 @@ from reroll.core.policy import (
     Hold,
     Policy,
 )
+from reroll.core.rewrite import PINS
 
 
 class Annotation(msgspec.Struct, frozen=True):
@@ -78,6 +80,12 @@ def _mounts(text: str) -> bool:
     raise ValueError('is neither "frozen" nor "live"')
 
 
+def _pin(text: str) -> str:
+    if (mode := text.strip()) in PIN_MODES:
+        return mode
+    raise ValueError(f"is none of {', '.join(PIN_MODES)}")
+
+
 def _port(text: str) -> int:
     digits = text.strip()
     if digits.isdecimal() and len(digits) <= 5 and 0 < int(digits) < 65536:
@@ -110,6 +118,8 @@ ANNOTATIONS: tuple[Annotation, ...] = (
     Annotation("strategy", "strategy", _strategy, "how it gets its new configuration", "evict"),
     Annotation("debounce", "debounce", _duration, "quiet time before a roll, so that one `apply` of five objects is one roll", "5s"),
     Annotation("hold", "hold", _hold, "do not roll it now: `true`, a reason, or `until` a time and a reason; on a workload, `false` lets it go although its Namespace is held", "until 2026-11-16T09:00:00Z incident 42"),
+    Annotation("revisions", "revisions", _boolean, "pods use immutable copies of its ConfigMaps and Secrets, those of their own revision", '"true"'),
+    Annotation("pin", "pin", _pin, "how they come to use them: `admission` when a pod is made, `template` by names in the pod template, `auto` by what is installed", "template"),
     Annotation("reload-port", "reload.port", _port, "strategy `reload`: the port that each pod listens on", '"9090"'),
     Annotation("reload-path", "reload.path", _path, "strategy `reload`: the path of the request", "/-/reload"),
 )  # fmt: skip
@@ -213,6 +223,7 @@ def _words(_: Options) -> tuple[Word, ...]:
             "team-a, team-b",
         ),
         Word(STATE, (Place.RECORD,), "the record, what it last rolled with"),
+        Word(PINS, (Place.MARK,), "the copies that pods of this template use"),
         Word(STAMP, (Place.MARK,), "the stamp of the strategy `stamp`"),
         Word(STAMP_ENV, (Place.MARK,), "a variable, the stamp of the strategy `env`"),
     )

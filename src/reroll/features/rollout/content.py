@@ -42,6 +42,8 @@ class Source(msgspec.Struct, gc=False, rename="camel"):
 
 
 class MountedObject(msgspec.Struct, gc=False):
+    immutable: bool | None = None
+    type: str = ""
     id: str
     version: str = ""
 
@@ -78,8 +80,15 @@ def content(
     else:
         digests = {key_id: value_digests(values, key) for key_id, key in keyring.items()}
     created = changed.at is not None and changed.at == source.metadata.creation_timestamp
-    hashes = dialects.hashes(_plain(source, keyring is not None), hashed) if hashed else ()
-    kept = Content(digests, changed=changed, created=created, hashes=hashes)
+    hashes = dialects.hashes(_plain(source, row, keyring is not None), hashed) if hashed else ()
+    kept = Content(
+        digests,
+        changed=changed,
+        created=created,
+        hashes=hashes,
+        immutable=bool(source.immutable),
+        type=source.type,
+    )
     return annotated(kept, source.metadata, dialects)
 
 

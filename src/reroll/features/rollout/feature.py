@@ -14,6 +14,7 @@ from reroll.core.kinds import Kind, SourceKind, Strategy, Watched
 from reroll.core.objects import Key
 from reroll.core.policy import Policy
 from reroll.core.selectors import Selector, parse_selector
+from reroll.features.revisions.pinning import Pinning
 from reroll.features.rollout import keyring
 from reroll.features.rollout.feed import (
     FEEDS,
@@ -49,6 +50,7 @@ def scope(settings: Settings, *, at_once: bool = False) -> Scope:
             strategy=Strategy(settings.strategy) if settings.strategy else None,
             debounce=settings.debounce,
             debounce_limit=settings.debounce_limit,
+            pin=settings.pins,
         ),
         dialects=dialects(settings),
         namespaces=settings.namespaces,
@@ -103,6 +105,7 @@ class Rollouts:
             Pacer(clock, settings.rate, settings.burst),
             self.kinds,
         )
+        self.roller.pinning = Pinning(client, clock, self.world)
         Pods(client, clock, self.world, self.reader).install(self.roller)
         self.jobs = Jobs(client, clock, self.world, telemetry)
         self.jobs.install(self.roller)

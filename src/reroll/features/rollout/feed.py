@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 from reroll.core.kinds import Kind, SourceKind, Watched
 from reroll.core.objects import Key, Moment
+from reroll.core.pins import is_copy
 from reroll.core.workloads import Manifest
 from reroll.features.rollout.content import MountReport, Source, Stub
 from reroll.features.rollout.world import World
@@ -120,16 +121,20 @@ class SourceFeed(Feed):
     def _seen(self, obj: Any, *, initial: bool) -> None:
         self._world.sources.seen(self._row, obj, watched=not initial)
 
+        self._world.copies.seen(self._key(obj), obj.metadata)
     def _gone(self, key: Key, version: int) -> None:
         self._world.sources.gone(key, version)
 
+        self._world.copies.gone(key)
     def _known(self) -> Iterator[Key]:
-        return self._world.sources.of(self.kind, self._namespace)
+        yield from self._world.sources.of(self.kind, self._namespace)
+        yield from self._world.copies.of(self.kind, self._namespace)
 
     def _close(self, version: int) -> None:
         super()._close(version)
         if self.whole:
             for key in self._known():
+        self._world.copies.listed(self.kind, self._namespace)
                 self._world.sources.confirmed(key, version)
 
 
@@ -140,7 +145,11 @@ class StubFeed(SourceFeed):
     whole = False
 
     def _seen(self, obj: Stub, *, initial: bool) -> None:
-        self._world.sources.version_seen(self._key(obj), obj.metadata.version, watched=not initial)
+        key, metadata = self._key(obj), obj.metadata
+        self._world.copies.seen(key, metadata)
+        self._world.sources.version_seen(
+            key, metadata.version, watched=not initial, is_copy=is_copy(metadata)
+        )
 
 
 class MountFeed(SourceFeed):

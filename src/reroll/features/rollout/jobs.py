@@ -20,6 +20,7 @@ from reroll.controller.report import Report, Result, Teller
 from reroll.core.kinds import Kind, Strategy
 from reroll.core.marks import write_marks
 from reroll.core.objects import Key
+from reroll.core.pins import write_pins_into
 from reroll.core.plan import Plan
 from reroll.core.pods import given
 from reroll.core.policy import DOMAIN, STATE
@@ -75,6 +76,7 @@ class Jobs:
         what = hashlib.sha256(f"{seen.uid} {number} {decided.stamp}".encode()).hexdigest()
         job = _job_of(cron, f"{seen.key.name[:52]}-{what[:10]}")
         write_marks(job["spec"]["template"], decided.marks)
+        _pin(job["spec"]["template"], seen, decided)
         # It is there if somebody was stopped before the record was written.
         with suppress(AlreadyExists):
             await self._client.send(wire.create(JOBS, seen.key.namespace, job))
@@ -89,6 +91,7 @@ class Jobs:
         fresh = _fresh_job(msgspec.json.decode(raw))
         fresh["metadata"].setdefault("annotations", {})[STATE] = write(decided.record)
         write_marks(fresh["spec"]["template"], decided.marks)
+        _pin(fresh["spec"]["template"], seen, decided)
         kept = Key(KEPT.kind, seen.key.namespace, f"{seen.key.name[:240]}-reroll-job")
         body = {
             "apiVersion": KEPT.api_version,
@@ -206,6 +209,11 @@ class Jobs:
                 told, reason=Reason.FAILED, message=message, result=Result.FAILED, strategy=""
             )
             self._telemetry.tell(failed)
+
+
+def _pin(template: dict[str, Any], seen: Workload, decided: Plan) -> None:
+    if decided.pins is not None and decided.record is not None:
+        write_pins_into(template, decided.pins, seen.pins, named=decided.record.named)
 
 
 def _job_of(cron: dict[str, Any], name: str) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from reroll.controller.queue import Queue
 from reroll.core.compare import Absence, History
 from reroll.core.kinds import Kind, Revisions, Watched, revision_number
 from reroll.core.objects import Key
+from reroll.core.pins import is_copy
 from reroll.core.pods import given
 from reroll.core.policy import STATE
 from reroll.core.records import Record, read
@@ -198,7 +199,9 @@ class Reader:
             for item in given(page.items):
                 key = Key(place.kind, place.namespace, item.metadata.name)
                 if self._world.globbed(key):
-                    self._world.sources.version_seen(key, item.metadata.version, watched=False)
+                    self._world.sources.version_seen(
+                        key, item.metadata.version, watched=False, is_copy=is_copy(item.metadata)
+                    )
             token = page.metadata.continue_
             if not token:
                 return

@@ -6,7 +6,7 @@ again, for ever, with growing delays. What to do after an error is a table.
 
 from collections.abc import Awaitable, Callable, Mapping
 from enum import Enum
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import msgspec
 
@@ -67,6 +67,14 @@ Outcome = Step | Held | float
 Part = Callable[[Kind, Workload, Plan], Awaitable[Outcome]]
 
 
+class Preparing(Protocol):
+    """What a template with pins needs besides its patch."""
+
+    async def prepare(self, seen: Snapshot, decided: Plan) -> Plan | Held: ...
+
+    async def tidy(self, seen: Snapshot) -> None: ...
+
+
 class Roller:
     def __init__(
         self,
@@ -83,6 +91,8 @@ class Roller:
         self._backoff = Backoff(clock)
         self._repairs = Repairs(client)
         self.queue: Queue[Key] = Queue(clock)
+        self.pinning: Preparing | None = None
+        """What has to happen before a template is pinned, and after."""
         self.before: dict[Strategy, Part] = {}
         """What has to happen before the record is written."""
         self.after: dict[str, Part] = {}
@@ -116,6 +126,8 @@ class Roller:
             return None
         seen, decided = found
         delay = await self._do(seen, decided)
+        if self.pinning is not None and decided.record is None:
+            await self.pinning.tidy(seen)
         self._backoff.succeeded(key)
         if decided.look_at is None:
             return delay
@@ -160,17 +172,26 @@ class Roller:
             return await self._go_on(seen, decided)
         if decided.repair is not None:
             return await self._repair(seen, decided)
-        if decided.record is None and decided.pause is None:
+        if decided.record is None and decided.pause is None and not decided.copies:
             return self._hold(seen, decided)
         if decided.roll is not None and (wait := self._pacer.wait()):
             return wait
+        if self.pinning is not None and (decided.copies or decided.pins is not None):
+            prepared = await self.pinning.prepare(seen, decided)
+            if not isinstance(prepared, Plan):
+                return self._wait(seen, decided, prepared)
+            decided = prepared
+        if decided.record is None and decided.pause is None:
+            self._tell(seen, decided, Result.DONE)
+            return 0.0
         part = self.before.get(decided.roll) if decided.roll else None
         outcome = await part(seen.kind, seen.workload, decided) if part else Step.DONE
         if not isinstance(outcome, Step):
             return self._wait(seen, decided, outcome)
         if outcome is Step.TAKEN:
             return None
-        decided = await with_marks_of_values(self._client, self._world, seen, decided)
+        if decided.stamp:
+            decided = await with_marks_of_values(self._client, self._world, seen, decided)
         await self._write(seen, decided)
         self._tell(seen, decided, Result.DONE)
         self._world.settled(seen.workload.key)
@@ -321,6 +342,8 @@ _HOLDS = frozenset(
     {
         Reason.SOURCE_MISSING,
         Reason.HELD,
+        Reason.HELD_AT,
+        Reason.REVISION_MISSING,
         Reason.PAUSED,
         Reason.WAITING,
         Reason.DEBOUNCING,

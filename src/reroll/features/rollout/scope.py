@@ -8,7 +8,7 @@ import msgspec
 from reroll.core.dialects.table import ALL, Dialects
 from reroll.core.kinds import Tables
 from reroll.core.patterns import Pattern
-from reroll.core.policy import Policy
+from reroll.core.policy import DOMAIN, Policy
 from reroll.core.selectors import Selector
 from reroll.core.workloads import Metadata
 
@@ -41,6 +41,8 @@ class NamespaceInfo(msgspec.Struct, frozen=True, gc=False):
     included: bool = True
     since: int = 0
     """The version of the Namespace that said so first."""
+    labels: dict[str, str] = {}
+    """Those of this product."""
 
 
 NOWHERE = NamespaceInfo({})
@@ -61,10 +63,12 @@ class Namespaces:
         name = metadata.name
         annotations = self._scope.dialects.words.kept(metadata.annotations or {})
         included = self._scope.selector.matches(metadata.labels or {})
+        labels = {k: v for k, v in (metadata.labels or {}).items() if k.startswith(DOMAIN)}
         known, before = self._known.get(name), self.that_counts(name)
         if known is not None and (known.annotations, known.included) == (annotations, included):
+            self._known[name] = msgspec.structs.replace(known, labels=labels)
             return
-        self._known[name] = NamespaceInfo(annotations, included, metadata.version)
+        self._known[name] = NamespaceInfo(annotations, included, metadata.version, labels)
         after = self.that_counts(name)
         # Its workloads may have been heard of before it was.
         if (before and before.annotations) != (after and after.annotations):

@@ -11,6 +11,7 @@ import msgspec
 from reroll.core.compare import Absence
 from reroll.core.kinds import SourceKind
 from reroll.core.objects import Content, Key, Moment, Term
+from reroll.core.pins import is_copy
 from reroll.features.rollout.content import (
     MountReport,
     Source,
@@ -128,10 +129,13 @@ class Sources:
                 if not known.users and not self._globs.mean(source):
                     del self._known[source]
 
-    def _find(self, source: Key) -> Known | None:
-        """What is known of it; one that nobody referred to is known now, if a glob means it."""
+    def _find(self, source: Key, *, is_copy: bool = False) -> Known | None:
+        """What is known of it; one that nobody referred to is known now, if a glob means it.
+
+        No glob means copies: what they are copies of is a source already.
+        """
         known = self._known.get(source)
-        if known is None and self._globs.mean(source):
+        if known is None and not is_copy and self._globs.mean(source):
             known = self._known[source] = Known()
             self._met(source)
         return known
@@ -164,11 +168,11 @@ class Sources:
 
     # What is seen of them
 
-    def version_seen(self, key: Key, version: int, *, watched: bool) -> None:
+    def version_seen(self, key: Key, version: int, *, watched: bool, is_copy: bool = False) -> None:
         """Its metadata changed: if somebody refers to it, its content must be read again."""
         if key == self.digest_key:
             self._read(key)
-        known = self._find(key)
+        known = self._find(key, is_copy=is_copy)
         if known is None or 0 < version <= known.version:
             return
         is_read = known.content is not Absence.UNREAD
@@ -181,7 +185,7 @@ class Sources:
         """Its content, out of a watch or fetched. `watched`: the version before was seen too."""
         metadata = source.metadata
         key = Key(kind.name, metadata.namespace, metadata.name)
-        known = self._find(key)
+        known = self._find(key, is_copy=is_copy(metadata))
         if known is None or 0 < metadata.version < known.version:
             return
         known.uid = metadata.uid

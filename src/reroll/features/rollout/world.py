@@ -19,7 +19,8 @@ from reroll.core.kinds import Kind
 from reroll.core.objects import Key, Reference
 from reroll.core.patterns import Pattern
 from reroll.core.policy import Policy
-from reroll.core.workloads import Manifest, Workload, belongs_to_workload, workload
+from reroll.core.workloads import Manifest, Metadata, Workload, belongs_to_workload, workload
+from reroll.features.revisions.index import Copies
 from reroll.features.rollout.globs import Globs, place_of
 from reroll.features.rollout.lenders import Lenders
 from reroll.features.rollout.reach import consented, unreachable
@@ -78,6 +79,7 @@ class World:
         self._wake, self._read = wake, read
         self._globs = Globs()
         self.lenders = Lenders(self.dialects.words, read)
+        self.copies = Copies(lambda key: wake(key, True))
         self.sources = Sources(
             scope,
             self._globs,
@@ -115,7 +117,9 @@ class World:
             return
         annotations = self.lenders.annotations(key, metadata.annotations or {})
         counts = info is not None and self._scope.workloads.matches(metadata.labels or {})
-        may_be_in = counts and self._may_be_in(annotations, info or NOWHERE, manifest)
+        may_be_in = counts and (
+            self._may_be_in(annotations, info or NOWHERE, manifest) or self._has_pins(metadata)
+        )
         if not may_be_in and key not in self.supposed:
             self._untrack(key)
             return
@@ -132,6 +136,7 @@ class World:
         if tracked is not None:
             self._globs.forget(key)
             self._link(key, tracked, ())
+            self.copies.use(key, _copies(tracked.workload), ())
 
     def _may_be_in(
         self, annotations: Mapping[str, str], info: NamespaceInfo, manifest: Manifest
@@ -139,6 +144,11 @@ class World:
         """The quick answer, before anything is decoded. A bad value is looked at more closely."""
         said = self.dialects.may_be_in(annotations, info.annotations, manifest.spec)
         return bool(self._scope.default.enabled) if said is None else said
+
+    def _has_pins(self, metadata: Metadata) -> bool:
+        """Whether copies are left of it to look after, though it may not be in any more."""
+        record = (metadata.annotations or {}).get(policies.STATE, "")
+        return '"pins":' in record or bool(self.copies.owned_by(metadata.uid))
 
     def _track(
         self,
@@ -161,7 +171,8 @@ class World:
             found = tracked.policy
         else:
             found = self._policy(told)
-        if found.enabled is not True and not _is_left(found) and key not in self.supposed:
+        is_left = _is_left(found) or self._has_pins(manifest.metadata)
+        if found.enabled is not True and not is_left and key not in self.supposed:
             self._untrack(key)
             return
         if before is not None and tracked and found is tracked.policy and seen.uses == before.uses:
@@ -177,12 +188,15 @@ class World:
             (seen.generation, seen.record_text)
             not in ((before.generation, before.record_text), expected)
             or before.ended != seen.ended
+            or before.observed != seen.observed
             or tracked.policy != found
             or tracked.references != refs
         )
         if refs is not tracked.references or before is None:
             self._glob(key, found)
             self._link(key, tracked, refs)
+        if before is None or before.pins != seen.pins:
+            self.copies.use(key, _copies(before), _copies(seen))
         tracked.workload, tracked.policy, tracked.references = seen, found, refs
         tracked.judged = judged
         if before is None or before.record_text != seen.record_text:
@@ -320,6 +334,7 @@ class World:
             patterns=tuple(str(p) for p in tracked.policy.named if p.is_glob),
             waiting_since=tracked.waiting_since,
             quiet_since=tracked.quiet_since,
+            copies_missing=self.copies.missing(_copies(tracked.workload)),
             problems=problems,
         )
 
@@ -336,6 +351,13 @@ class World:
 
     def everything(self) -> Iterator[Key]:
         return iter(tuple(self.workloads))
+
+
+def _copies(seen: Workload | None) -> list[Key]:
+    """The copies that its template names."""
+    if seen is None or not seen.pins:
+        return []
+    return [Key(kind, seen.key.namespace, copy) for (kind, _), copy in seen.pins.items()]
 
 
 def _is_left(found: Policy) -> bool:

@@ -1,0 +1,1 @@
+"""Revisions: immutable copies of sources, who owns them, and pins in templates."""

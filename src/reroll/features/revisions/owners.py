@@ -1,0 +1,172 @@
+"""Who owns the copies: the workloads whose templates name them, and every revision that does.
+
+So Kubernetes itself collects a copy with the last of them. A workload is taken off a copy only once
+its controller has seen the template that no longer names it, and after the revisions that do name
+it have become owners. Looked at whenever the index of copies shows that something is missing, so
+nothing of this has to be remembered.
+"""
+
+from collections.abc import Iterable
+
+import msgspec
+
+from reroll.core.compare import Snapshot
+from reroll.core.kinds import Kind, Revisions
+from reroll.core.objects import Key
+from reroll.core.pods import given
+from reroll.core.rewrite import PINS, read_pins
+from reroll.core.workloads import Metadata, Workload
+from reroll.features.names.attach import REVISION_KINDS, Owner
+from reroll.features.revisions.copies import change_owners
+from reroll.features.rollout.world import World
+from reroll.kube import wire
+from reroll.kube.client import Client
+from reroll.kube.errors import Conflict, NotFound
+
+JOBS = wire.Resource("batch", "v1", "jobs", "Job")
+
+
+class _Meta(msgspec.Struct, gc=False):
+    annotations: dict[str, str] | None = None
+
+
+class _Template(msgspec.Struct, gc=False):
+    metadata: _Meta | None = None
+
+
+class _Spec(msgspec.Struct, gc=False):
+    template: _Template | None = None
+
+
+class _Data(msgspec.Struct, gc=False):
+    spec: _Spec | None = None
+
+
+class Revision(msgspec.Struct, gc=False):
+    """A ReplicaSet, a Job, or a ControllerRevision, which has its template in its data."""
+
+    metadata: Metadata
+    spec: _Spec | None = None
+    data: _Data | None = None
+
+    def pins(self, namespace: str) -> frozenset[Key]:
+        """The copies that its template names."""
+        spec = (self.data.spec if self.data else None) or self.spec
+        template = spec.template if spec else None
+        metadata = template.metadata if template else None
+        text = (metadata.annotations or {}).get(PINS, "") if metadata else ""
+        return frozenset(Key(kind, namespace, copy) for (kind, _), copy in read_pins(text).items())
+
+
+class _Revisions(msgspec.Struct, gc=False):
+    items: list[Revision] | None = None
+
+
+_revisions = msgspec.json.Decoder(_Revisions)
+
+
+def carriers(kind: Kind) -> wire.Resource | None:
+    """What keeps the templates that a workload had: its revisions, or the Jobs that it made."""
+    if kind.revisions is not Revisions.NONE:
+        word = REVISION_KINDS[kind.revisions]
+        return wire.Resource("apps", "v1", kind.revisions.value, word)
+    return JOBS if kind.makes_jobs else None
+
+
+class Owners:
+    def __init__(self, client: Client, world: World) -> None:
+        self._client, self._world, self._copies = client, world, world.copies
+        self._tried: dict[Key, tuple[int, frozenset[Key], frozenset[Key]]] = {}
+        """What a look found that could do nothing about it yet; the next one has to differ."""
+
+    async def tidy(self, seen: Snapshot) -> None:
+        """Put right who owns the copies of one workload, if that is to be done and can be."""
+        workload, namespace = seen.workload, seen.workload.key.namespace
+        named = frozenset(Key(k, namespace, copy) for (k, _), copy in workload.pins.items())
+        owned = self._copies.owned_by(workload.uid)
+        if not self._is_due(seen, named, owned):
+            self._tried.pop(workload.key, None)
+            return
+        state = (workload.generation, named, owned)
+        if not workload.observed or self._tried.get(workload.key) == state:
+            return
+        self._tried[workload.key] = state
+        revisions = await self._revisions(seen.kind, workload)
+        wanted: dict[Key, list[Owner]] = {copy: [_itself(seen)] for copy in named}
+        for owner, copies in revisions:
+            for copy in copies:
+                wanted.setdefault(copy, []).append(owner)
+        for copy in sorted(wanted.keys() | owned):
+            leaves = copy in owned and copy not in named
+            await self._set(copy, wanted.get(copy, []), workload.uid if leaves else "")
+
+    def _is_due(self, seen: Snapshot, named: frozenset[Key], owned: frozenset[Key]) -> bool:
+        if not named and not owned:
+            return False
+        there = [known for copy in named if (known := self._copies.get(copy))]
+        if owned - named or any(seen.workload.uid not in known.owner_ids for known in there):
+            return True
+        carrier = carriers(seen.kind)
+        if carrier is None or seen.kind.makes_jobs:
+            return False
+        runner = self._world.lenders.runner(seen.workload.key)
+        start = f"{runner.name}-"
+        return any(
+            not any(o.kind == carrier.kind and o.name.startswith(start) for o in known.owners)
+            for known in there
+        )
+
+    async def _revisions(
+        self, kind: Kind, workload: Workload
+    ) -> list[tuple[Owner, frozenset[Key]]]:
+        """The revisions of a workload that name copies, and which."""
+        runner = self._world.lenders.runner(workload.key)
+        resource = carriers(self._world.tables.by_name.get(runner.kind, kind))
+        if resource is None:
+            return []
+        selector = ",".join(f"{key}={value}" for key, value in workload.selector)
+        namespace = workload.key.namespace
+        request = wire.list_page(resource, namespace, limit=0, label_selector=selector or None)
+        found = _revisions.decode(await self._client.send(request))
+        return [
+            (Owner(resource.api_version, resource.kind, one.metadata.name, one.metadata.uid), pins)
+            for one in given(found.items)
+            if one.metadata.deletion_timestamp is None
+            and _belongs(one.metadata, workload, runner)
+            and (pins := one.pins(namespace))
+        ]
+
+    async def _set(self, copy: Key, wanted: Iterable[Owner], leaves: str) -> None:
+        """Add who is to own a copy and does not; take the workload off, or the copy away."""
+        known = self._copies.get(copy)
+        if known is None:
+            return
+        missing = [owner for owner in wanted if owner.uid not in known.owner_ids]
+        resource = wire.resource_of(self._world.sources.rows[copy.kind])
+        try:
+            if leaves and not missing and known.owner_ids == {leaves}:
+                version = str(known.version)
+                request = wire.delete(
+                    resource, copy.namespace, copy.name, uid=known.uid, resource_version=version
+                )
+                await self._client.send(request)
+                self._copies.gone(copy)
+            elif missing or leaves:
+                drop = [leaves] if leaves else []
+                await change_owners(self._client, resource, copy, self._copies, missing, drop)
+        except (NotFound, Conflict):
+            return  # Somebody else was at it: the index tells, and the next look goes on.
+
+
+def _itself(seen: Snapshot) -> Owner:
+    resource = wire.resource_of(seen.kind)
+    workload = seen.workload
+    return Owner(resource.api_version, resource.kind, workload.key.name, workload.uid)
+
+
+def _belongs(metadata: Metadata, workload: Workload, runner: Key) -> bool:
+    owners = given(metadata.owner_references)
+    return any(
+        owner.uid == workload.uid or (owner.kind, owner.name) == (runner.kind, runner.name)
+        for owner in owners
+    )
