@@ -1,4 +1,4 @@
-"""One contender after the other over the same course."""
+"""The contenders over the same course, in turn."""
 
 import asyncio
 import statistics
@@ -87,7 +87,14 @@ async def following(api: Api) -> AsyncIterator[Templates]:
         task.cancel()
 
 
+def medians(heats: list[dict[str, Any]]) -> dict[str, Any]:
+    """Of each figure, the median over the heats that have it."""
+    names = dict.fromkeys(name for heat in heats for name in heat)
+    return {name: statistics.median(h[name] for h in heats if name in h) for name in names}
+
+
 async def race_floor(course: Course, api: Api) -> dict[str, Any]:
+    """One heat of the floor."""
     task = asyncio.create_task(Floor(api, course.namespace, course.sizes).run())
     await asyncio.sleep(0.5)
     try:
@@ -98,30 +105,38 @@ async def race_floor(course: Course, api: Api) -> dict[str, Any]:
 
 
 async def race_reroll(course: Course, process: Process) -> dict[str, Any]:
-    figures, templates, place = course.figures, course.templates, course.namespace
-    course.say("reroll: start and adopt")
+    """One heat of the controller, which runs no longer than that."""
+    figures = course.figures
+    course.say("reroll: start")
+    changes = dict(course.templates.changes)
     since = time.perf_counter()
     process.start("--debounce", "0")
     figures["start_s"] = await _first_reaction(course, since)
     await asyncio.sleep(8)
-    figures["rolled_by_adoption"] = sum(
-        count
-        for (namespace, name), count in templates.changes.items()
-        if namespace == place and name != "solo"
+    figures["rolled_by_starting"] = sum(
+        count - changes.get(key, 0)
+        for key, count in course.templates.changes.items()
+        if key[0] == course.namespace and key[1] != "solo"
     )
     figures["memory_idle_mb"] = process.memory
     before = process.cpu
     await course.run()
     figures["cpu_s"] = process.cpu - before
     figures["memory_after_mb"] = process.memory
+    process.stop()
+    return figures
+
+
+async def race_alone(course: Course, process: Process) -> dict[str, Any]:
+    """What the floor has nothing to set against."""
+    figures, place = course.figures, course.namespace
     figures["burst_rolls"] = await _burst(course, process)
     course.say("reroll: a change while it is down")
     process.stop()
     since = time.perf_counter()
     await bump(course.api, place, "down")
     process.start()
-    await templates.wait([(place, "down")], since, LIMIT)
-    figures["down_rolled"] = True
+    await course.templates.wait([(place, "down")], since, LIMIT)
     process.stop()
     return figures
 
@@ -143,7 +158,6 @@ async def _first_reaction(course: Course, since: float) -> float:
 async def _burst(course: Course, process: Process) -> int:
     """20 changes within a second, with the debounce that users have."""
     course.say("reroll: 20 changes within a second")
-    process.stop()
     process.start()
     await asyncio.sleep(4)
     key = (course.namespace, "burst")

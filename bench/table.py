@@ -38,7 +38,7 @@ FIGURES = (
     Figure("memory added by five times the sources", _growth, "MB", 3),
     Figure("processor time for all of it", _key("cpu_s"), "s", 1.2),
     Figure("start to first reaction", _key("start_s"), "s", 1.3),
-    Figure("rolled by adopting", _key("rolled_by_adoption"), "rolls", 0),
+    Figure("rolled by starting and adopting", _key("rolled_by_starting"), "rolls", 0),
 )
 
 
