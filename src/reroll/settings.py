@@ -139,6 +139,14 @@ class Settings(msgspec.Struct, frozen=True):
         Literal["frozen", "live"],
         About(ROLL, "whether a plain volume mount rolls a workload that does not say", "live"),
     ] = "frozen"
+    pins: Annotated[
+        Literal["auto", "admission", "template"],
+        About(
+            ROLL,
+            "how pods of workloads with revisions come to use their copies: `admission` when a pod is made, `template` by names in the pod template",
+            "template",
+        ),
+    ] = "auto"
     debounce: Annotated[timedelta, About(ROLL, "quiet time before a roll", "5s")] = timedelta(
         seconds=1
     )
@@ -148,14 +156,6 @@ class Settings(msgspec.Struct, frozen=True):
     ] = timedelta(seconds=10)
     concurrency: Annotated[int, About(ROLL, "workloads worked on at once", "16")] = 16
     rate: Annotated[float, About(ROLL, "rolls per second, over a longer time", "20")] = 100.0
-    pins: Annotated[
-        Literal["auto", "admission", "template"],
-        About(
-            ROLL,
-            "how pods of workloads with revisions come to use their copies: `admission` when a pod is made, `template` by names in the pod template",
-            "template",
-        ),
-    ] = "auto"
     burst: Annotated[
         int, About(ROLL, "rolls that may start at once before the rate counts", "50")
     ] = 500

@@ -117,6 +117,10 @@ class Kind(msgspec.Struct, frozen=True):
     """Where its status tells that `restart_at` was done."""
     restart_at: Path = ()
     """A field that restarts pods, where it is not an annotation on the template."""
+    makes_jobs: bool = False
+    """Its template is that of the Jobs that it makes."""
+    fixed: bool = False
+    """Its template cannot be changed: it is made anew instead."""
     loose: bool = False
     """Its controller writes its template anew, with empty fields taken out or put in."""
     borrows_template: bool = False
@@ -161,16 +165,13 @@ KINDS: tuple[Kind, ...] = (
     Kind(
         "Job", "batch", "v1", "jobs", _TEMPLATE,
         (Strategy.NEXT_RUN, Strategy.RECREATE, Strategy.NOTIFY), still=("spec", "suspend"),
+        fixed=True,
     ),
     Kind(
         "Rollout", "argoproj.io", "v1alpha1", "rollouts", _TEMPLATE, _ROLLS,
         revisions=Revisions.REPLICA_SETS, still=("spec", "paused"), replicas=_REPLICAS,
         counts=msgspec.structs.replace(
             _COUNTS, phase=("status", "phase"), lent=("status", "workloadObservedGeneration")
-    makes_jobs: bool = False
-    """Its template is that of the Jobs that it makes."""
-    fixed: bool = False
-    """Its template cannot be changed: it is made anew instead."""
         ),
         restart_at=("spec", "restartAt"), restarted_at=("status", "restartedAt"), loose=True,
         borrows_template=True,
@@ -235,7 +236,6 @@ class Tables:
     def __init__(self, kinds: Iterable[Kind] = (), sources: Iterable[SourceKind] = ()) -> None:
         """Ours, and these."""
         self.kinds = (*KINDS, *kinds)
-        fixed=True,
         self.sources = (*SOURCE_KINDS, *sources)
         self.by_name = {row.name: row for row in self.kinds}
         self.sources_by_name = {row.name: row for row in self.sources}

@@ -37,10 +37,12 @@ DEFAULT: frozenset[Feature] = frozenset(Feature) - {
 }
 """Those that are on unless somebody says otherwise: the others write more than workloads."""
 EVERYTHING: frozenset[Feature] = frozenset(Feature)
-OPTIONAL: tuple[Feature, ...] = tuple(
-    feature
-    for feature in Feature
-    if feature not in {Feature.ROLLING, Feature.LEADER_ELECTION, Feature.WEBHOOK}
+OPTIONAL: tuple[Feature, ...] = (
+    Feature.EVICT,
+    Feature.RELOAD,
+    Feature.TRIGGER,
+    Feature.RECREATE,
+    Feature.REVISIONS,
 )
 """Those that a setting names; the others follow from what else is set."""
 

@@ -78,9 +78,6 @@ class Workload(msgspec.Struct, frozen=True, gc=False):
     has_template_annotations: bool = False
     template_annotations: dict[str, str] = {}
     """What its template says that a dialect reads there."""
-    containers: tuple[Carrier, ...] = ()
-    marks: dict[str, str] = {}
-    """The marks that its template has, annotations and variables alike."""
     pins: dict[tuple[str, str], str] = {}
     """The copies that its template names in its annotation, by kind and name of the source."""
     pins_text: str | None = None
@@ -88,6 +85,9 @@ class Workload(msgspec.Struct, frozen=True, gc=False):
     """Its template names them where it uses them, too."""
     observed: bool = True
     """Of a template with pins: its controller has seen it."""
+    containers: tuple[Carrier, ...] = ()
+    marks: dict[str, str] = {}
+    """The marks that its template has, annotations and variables alike."""
     remarked: bool = False
     """Somebody else changed them last."""
     still: bool = False
@@ -170,8 +170,8 @@ def workload(
             record_text=record_text,
             ended=ended,
             seen=seen,
-            observed=_observed(kind, manifest, before.pins_text, record),
             highest=max(before.highest, number),
+            observed=_observed(kind, manifest, before.pins_text, record),
             earlier=_earlier(before, manifest),
             back=before.back if record_text == before.record_text else None,
         )
@@ -191,8 +191,8 @@ def workload(
         ended=ended,
         seen=seen,
         highest=max(before.highest if before else 0, number),
-        observed=_observed(kind, manifest, spec.pins_text, record),
         template=Moment(by=metadata.version),
+        observed=_observed(kind, manifest, spec.pins_text, record),
         **msgspec.structs.asdict(spec),
     )
     if before is None:
@@ -237,11 +237,11 @@ def _spec(kind: Kind, manifest: Manifest, words: Vocabulary) -> _Spec:
     still = _value(pick(manifest, kind.still), bool) or False
     update = _value(pick(manifest, kind.update_strategy), str)
     selector = _value(pick(manifest, ("spec", "selector")), _Selector) or _Selector()
+    borrows = _value(pick(manifest, ("spec", "workloadRef")), _WorkloadRef)
     pins_text = (annotations or {}).get(PINS)
     pins = read_pins(pins_text) if pins_text else {}
     used, named = mapped_back(uses(template.spec), pins) if template.spec else ((), False)
     beside = _beside(kind, manifest, words)
-    borrows = _value(pick(manifest, ("spec", "workloadRef")), _WorkloadRef)
     return _Spec(
         uses=tuple(uses(template.spec)) if template.spec else (),
         template_hash=fingerprint(raw, loose=kind.loose) if raw else b"",
@@ -275,6 +275,18 @@ def _marks(
     for container in containers:
         found |= {v.name: v.value for v in given(container.env) if words.is_mark(v.name)}
     return found
+
+
+def _observed(
+    kind: Kind, manifest: Manifest, pins: str | None, record: Record | Unreadable | None
+) -> bool:
+    """Whether its controller has seen its template, where it matters: it had pins, or has some."""
+    if kind.revisions is Revisions.NONE:
+        return True
+    had_pins = isinstance(record, Record) and record.pins is not None
+    if pins is None and not had_pins:
+        return True
+    return is_observed(manifest.status, manifest.metadata.generation)
 
 
 def _earlier(before: Workload, manifest: Manifest) -> tuple[Earlier, ...]:
@@ -316,18 +328,6 @@ def pick(manifest: Manifest, path: Path) -> msgspec.Raw | None:
 def replicas(kind: Kind, manifest: Manifest) -> int:
     """How many pods it should have; 0 where that is not known."""
     return number_at(manifest, kind.replicas)
-
-def _observed(
-    kind: Kind, manifest: Manifest, pins: str | None, record: Record | Unreadable | None
-) -> bool:
-    """Whether its controller has seen its template, where it matters: it had pins, or has some."""
-    if kind.revisions is Revisions.NONE:
-        return True
-    had_pins = isinstance(record, Record) and record.pins is not None
-    if pins is None and not had_pins:
-        return True
-    return is_observed(manifest.status, manifest.metadata.generation)
-
 
 
 def number_at(manifest: Manifest, path: Path) -> int:

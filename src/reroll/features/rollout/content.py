@@ -39,11 +39,11 @@ class Source(msgspec.Struct, gc=False, rename="camel"):
     metadata: SourceMetadata
     data: msgspec.Raw = msgspec.Raw()
     binary_data: msgspec.Raw = msgspec.Raw()
+    immutable: bool | None = None
+    type: str = ""
 
 
 class MountedObject(msgspec.Struct, gc=False):
-    immutable: bool | None = None
-    type: str = ""
     id: str
     version: str = ""
 

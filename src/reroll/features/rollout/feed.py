@@ -119,22 +119,22 @@ class SourceFeed(Feed):
         self._row = kind
 
     def _seen(self, obj: Any, *, initial: bool) -> None:
+        self._world.copies.seen(self._key(obj), obj.metadata)
         self._world.sources.seen(self._row, obj, watched=not initial)
 
-        self._world.copies.seen(self._key(obj), obj.metadata)
     def _gone(self, key: Key, version: int) -> None:
+        self._world.copies.gone(key)
         self._world.sources.gone(key, version)
 
-        self._world.copies.gone(key)
     def _known(self) -> Iterator[Key]:
         yield from self._world.sources.of(self.kind, self._namespace)
         yield from self._world.copies.of(self.kind, self._namespace)
 
     def _close(self, version: int) -> None:
         super()._close(version)
+        self._world.copies.listed(self.kind, self._namespace)
         if self.whole:
             for key in self._known():
-        self._world.copies.listed(self.kind, self._namespace)
                 self._world.sources.confirmed(key, version)
 
 
