@@ -6,6 +6,7 @@ no replicas: pods are the business of Kubernetes, and would only keep the schedu
 
 import asyncio
 import time
+from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -110,7 +111,8 @@ class Crowd:
     api: Api
     adopted: set[str] = field(default_factory=set)
     rolled: dict[str, float] = field(default_factory=dict)
-    rolls: int = 0
+    counts: Counter[str] = field(default_factory=Counter)
+    """Of rolls, by workload."""
     _stamps: dict[str, dict[str, str]] = field(default_factory=dict)
     _news: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -131,8 +133,12 @@ class Crowd:
         if self._stamps.setdefault(name, stamps) != stamps:
             self._stamps[name] = stamps
             self.rolled[name] = time.perf_counter()
-            self.rolls += 1
+            self.counts[name] += 1
         self._news.set()
+
+    @property
+    def rolls(self) -> int:
+        return self.counts.total()
 
     async def until(self, holds: Callable[[], bool], limit: float) -> None:
         async with asyncio.timeout(limit):

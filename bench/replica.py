@@ -22,6 +22,11 @@ class Replica(Process):
         self._process.wait(30)
         self._process = None
 
+    def ask_to_stop(self) -> None:
+        """As Kubernetes does, but without waiting for it."""
+        assert self._process is not None
+        self._process.send_signal(signal.SIGTERM)
+
     def freeze(self) -> None:
         assert self._process is not None
         self._process.send_signal(signal.SIGSTOP)
