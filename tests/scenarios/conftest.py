@@ -12,6 +12,7 @@ import pytest
 from tests.conftest import RUN_FOLDER
 from tests.scenarios.csi import Driver
 from tests.scenarios.listener import Listener
+from tests.scenarios.pins import Installation
 from tests.scenarios.stage import Controller, Stage, Web
 from tests.support.command import Finished, reroll
 from tests.support.tools import kubeconfig_of
@@ -86,6 +87,14 @@ def _command(name: str) -> Callable[..., Callable[..., Finished]]:
 
 
 sync, plan, restart, hold, release = map(_command, ("sync", "plan", "restart", "hold", "release"))
+
+
+@pytest.fixture
+def installation(cluster: DevCluster, namespace: str) -> Iterator[Installation]:
+    """What rewrites the pods of this test's namespace; not installed yet."""
+    one = Installation(cluster.kubeconfig(), namespace)
+    yield one
+    one.uninstall()
 
 
 @pytest.fixture
