@@ -9,6 +9,7 @@ from reroll.cli.cluster import View
 from reroll.cli.errors import CommandError, Exit
 from reroll.cli.flags import add_flags
 from reroll.cli.output import add_output_flag, print_json, print_table, warn
+from reroll.cli.tried import Tried, confirmed, mode_of
 from reroll.core.objects import Key
 from reroll.core.selectors import Requirement, parse_selector
 from reroll.features.pins import install, manifests, modes
@@ -17,7 +18,7 @@ from reroll.features.pins.installed import Found, find
 from reroll.features.pins.manifests import NAME, OFF, SWITCH, Manifest, Mode
 from reroll.features.pins.modes import Choice
 from reroll.features.pins.pinned import pinned
-from reroll.features.pins.probe import Probe, confirm, probe
+from reroll.features.pins.probe import probe
 
 DESCRIPTION = f"""\
 Workloads with `reroll.dev/revisions: "true"` are pinned to copies of their ConfigMaps and Secrets.
@@ -81,6 +82,12 @@ def _add_install(parser: argparse.ArgumentParser) -> None:
         "--url", default="", help="where the webhook is, if not behind that Service"
     )
     parser.add_argument(
+        "--secret",
+        default=install.CERTIFICATES,
+        metavar="NAME",
+        help=f"Secret with the webhook's certificates (default: {install.CERTIFICATES})",
+    )
+    parser.add_argument(
         "--dry-run", action="store_true", help="apply nothing, print the manifests as YAML"
     )
 
@@ -98,38 +105,48 @@ def _install(args: argparse.Namespace) -> int:
         if wanted and (problem := modes.problem(wanted, seen)):
             raise CommandError(problem)
         choice = modes.chosen(wanted, seen)
-        wanted_objects = objects(choice, args.name, only)
         if args.dry_run:
-            print_yaml(wanted_objects)
+            print_yaml(objects(choice, args.name, only))
             warn([_sentence(choice)])
             return Exit.OK
-        return await _put(view, args, choice, wanted_objects)
+        trusted = ""
+        if choice.mode is Mode.WEBHOOK:
+            trusted = await install.authorities(view.client, home, args.secret)
+        return await _put(view, args, choice, objects(choice, args.name, only, trusted))
 
     return cluster.look(args, action)
 
 
-def objects(choice: Choice, name: str, only: Sequence[Manifest]) -> list[Manifest]:
+def objects(
+    choice: Choice, name: str, only: Sequence[Manifest], trusted: str = ""
+) -> list[Manifest]:
     """What has to be applied for a mode; nothing for `template`."""
     if choice.mode is Mode.POLICY:
         return manifests.policy(choice.version, name, only)
     if choice.mode is Mode.WEBHOOK and choice.server:
-        return manifests.webhook(choice.server, name, only)
+        return manifests.webhook(choice.server, name, only, trusted)
     return []
 
 
 async def _put(view: View, args: argparse.Namespace, choice: Choice, wanted: list[Manifest]) -> int:
     done = await install.apply(view.client, wanted)
-    tried = Probe(rewritten=False)
-    if choice.mode is not Mode.TEMPLATE:
-        tried = await confirm(view.client, view.namespace or view.home)
+    tried = await confirmed(view) if wanted else Tried("", None)
     if args.output == "json":
-        print_json({"mode": choice.mode, "why": choice.why, **_facts(done), "tried": _tried(tried)})
+        print_json({"mode": choice.mode, "why": choice.why, **_facts(done), "tried": tried.facts})
     else:
         _show(done)
         print(_sentence(choice))
-    if choice.mode is Mode.TEMPLATE or tried.rewritten:
+    if not wanted or tried.mode is Mode.TEMPLATE or tried.rewritten:
+        warn(_untried(tried))
         return Exit.OK
-    raise CommandError(_not_in_force(tried, view.namespace or view.home, choice.mode))
+    if choice.mode is Mode.POLICY and not tried.problem:
+        await install.remove(view.client, args.name)
+    raise CommandError(_not_in_force(tried, choice.mode))
+
+
+def _untried(tried: Tried) -> Iterable[str]:
+    if tried.namespace and tried.mode is Mode.TEMPLATE:
+        yield f"namespace {tried.namespace} is left out, so it was not tried; try another with -n"
 
 
 def _sentence(choice: Choice) -> str:
@@ -138,11 +155,12 @@ def _sentence(choice: Choice) -> str:
     return f"mode {choice.mode}, because {choice.why}"
 
 
-def _not_in_force(tried: Probe, namespace: str, mode: Mode) -> str:
+def _not_in_force(tried: Tried, mode: Mode) -> str:
     if not tried.problem:
         return (
-            f"it is installed, but a pod that is made in namespace {namespace} is not rewritten; "
-            f"look at the namespace's labels, and at the feature gates of the API server"
+            f"the API server takes the {mode} but does not heed it: a pod that is made in "
+            f"namespace {tried.namespace} is not rewritten, so it was taken away again; switch the "
+            "feature gate MutatingAdmissionPolicy on, or use --mode webhook or template"
         )
     hint = "; is the controller there, with --webhook?" if mode is Mode.WEBHOOK else ""
     return f"it is installed, but no pod could be made to try it: {tried.problem}{hint}"
@@ -213,13 +231,14 @@ def _status(args: argparse.Namespace) -> int:
     async def action(view: View) -> int:
         namespace = view.namespace or view.home
         found = await find(view.client)
-        tried = await probe(view.client, namespace)
+        mode = await mode_of(view, namespace)
+        tried = Tried(namespace, await probe(view.client, namespace), mode)
         if args.output == "json":
             rows = [{"mode": one.mode, "name": one.name, "version": one.version} for one in found]
-            print_json({"installed": rows, "namespace": namespace, "tried": _tried(tried)})
+            print_json({"installed": rows, "tried": tried.facts})
         else:
             print_table(("MODE", "NAME", "API"), [_row(one) for one in found])
-            print(_state(found, tried, namespace))
+            print(_state(found, tried))
         warn(view.gaps)
         return Exit.OK
 
@@ -231,16 +250,16 @@ def _row(one: Found) -> tuple[str, str, str]:
     return one.mode, one.name, f"{manifests.GROUP}/{version}"
 
 
-def _state(found: list[Found], tried: Probe, namespace: str) -> str:
+def _state(found: list[Found], tried: Tried) -> str:
+    where = f"namespace {tried.namespace}"
     if tried.rewritten:
-        return f"namespace {namespace}: a pinned pod is rewritten when it is made (tried just now)"
+        return f"{where}: a pinned pod is rewritten when it is made (tried just now)"
     if tried.problem:
-        return f"namespace {namespace}: no pod could be made to try it: {tried.problem}"
+        return f"{where}: no pod could be made to try it: {tried.problem}"
+    if tried.mode is not Mode.TEMPLATE:
+        return f"{where}: {tried.mode} is installed, but pods are not rewritten (tried just now)"
     why = "it is left out" if found else "nothing is installed"
-    return (
-        f"namespace {namespace}: pods are not rewritten ({why}); "
-        "the controller writes the names into templates"
-    )
+    return f"{where}: pods are not rewritten ({why}); names are written into templates"
 
 
 # What is shown
@@ -252,10 +271,6 @@ def _show(done: list[Done]) -> None:
 
 def _facts(done: list[Done]) -> dict[str, Any]:
     return {"objects": [one._asdict() for one in done]}
-
-
-def _tried(tried: Probe) -> dict[str, Any]:
-    return {"rewritten": tried.rewritten, "problem": tried.problem}
 
 
 def print_yaml(objects: list[Manifest]) -> None:

@@ -24,6 +24,9 @@ from reroll.kube.client import Client
 from reroll.kube.errors import Forbidden, NotFound
 
 SERVICES = wire.Resource("", "v1", "services", "Service")
+SECRETS = wire.Resource("", "v1", "secrets", "Secret")
+CERTIFICATES = "reroll-webhook"
+"""The Secret with the webhook's certificates, unless the controller's Lease has another name."""
 
 
 class Done(NamedTuple):
@@ -36,6 +39,10 @@ class Done(NamedTuple):
 
 class _Named(msgspec.Struct):
     metadata: Metadata
+
+
+class _Certificates(msgspec.Struct):
+    data: dict[str, str] | None = None
 
 
 class _Resources(msgspec.Struct):
@@ -66,6 +73,15 @@ async def _service(client: Client, service: Service) -> Service | str:
     except (NotFound, Forbidden):
         return ""
     return service
+
+
+async def authorities(client: Client, namespace: str, secret: str) -> str:
+    """Whom the API server has to trust, in base64; empty if that is not known yet, or not to us."""
+    try:
+        raw = await client.send(wire.get(SECRETS, namespace, secret))
+    except (NotFound, Forbidden):
+        return ""
+    return (msgspec.json.decode(raw, type=_Certificates).data or {}).get("ca.crt", "")
 
 
 async def apply(client: Client, manifests: Iterable[Manifest]) -> list[Done]:

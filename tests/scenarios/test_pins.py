@@ -1,0 +1,183 @@
+"""Pods of pinned templates name the copies when they are made, whoever sees to it."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from tests.pins.every_field import ANNOTATION, pod_spec, put_in
+from tests.scenarios.pins import Installation, content, pod, webhook_flags, webhook_rules
+from tests.scenarios.stage import Controller, Stage, eventually
+from tests.support import build
+
+from reroll.core.rewrite import PINS
+from reroll.devcluster.api import path_to
+
+Start = Callable[..., Controller]
+TEMPLATE_LABELS = {"reroll.dev/pins": "disabled"}
+
+
+@pytest.fixture(params=["policy", "webhook"])
+def rewriting(request: pytest.FixtureRequest, installation: Installation) -> Installation:
+    """Installed and in force."""
+    if request.param == "policy":
+        done = installation.install("--mode", "policy")
+    else:
+        start = request.getfixturevalue("controller")
+        identity = request.getfixturevalue("kubeconfig_for")(webhook_rules(installation))
+        start(*webhook_flags(installation), kubeconfig=identity)
+        done = installation.install("--mode", "webhook", "--url", installation.url)
+    assert done.code == 0, done.err
+    assert f"mode {request.param}" in done.out
+    return installation
+
+
+def made(stage: Stage, one: build.Object) -> build.Object:
+    """The spec of a pod as the API server made it, less what is another for each pod."""
+    return without_token(stage.make(one)["spec"])
+
+
+def without_token(spec: build.Object) -> build.Object:
+    """The volume of the service account's token has a random name."""
+    volumes = [one for one in spec["volumes"] if not one["name"].startswith("kube-api-access-")]
+    containers = {
+        field: [
+            {
+                **each,
+                "volumeMounts": [
+                    mount
+                    for mount in each["volumeMounts"]
+                    if not mount["name"].startswith("kube-api-access-")
+                ],
+            }
+            for each in spec[field]
+        ]
+        for field in ("containers", "initContainers")
+    }
+    return {**spec, "volumes": volumes, **containers}
+
+
+@pytest.mark.usefixtures("rewriting")
+def test_every_field_names_the_copy_and_nothing_else_is_another(stage: Stage) -> None:
+    by_hand = made(stage, pod(put_in(pod_spec()), name="by-hand"))
+    pinned = made(stage, pod(pod_spec(), ANNOTATION, name="pinned"))
+    plain = made(stage, pod(pod_spec(), name="plain"))
+
+    assert pinned == by_hand
+    assert put_in(plain) == by_hand
+    assert plain != by_hand
+
+
+@pytest.mark.usefixtures("rewriting")
+def test_odd_pins_stop_no_pod_and_good_ones_beside_them_count(stage: Stage) -> None:
+    odd = "configmap/app=first,configmap/app=second, nonsense ,secret/=x,secret/db=,,CONFIGMAP/a=b"
+    spec = build.pod_template("odd", uses=["configmap/app", "secret/db"])["spec"]
+    sources = made_from(stage, spec, odd)
+    assert sources == [{"configMapRef": {"name": "first"}}, {"secretRef": {"name": "db"}}]
+    assert made_from(stage, spec, ",") == spec["containers"][0]["envFrom"]
+
+
+def made_from(stage: Stage, spec: build.Object, pins: str) -> list[Any]:
+    one = {**pod(spec, pins), "metadata": {"generateName": "odd-", "annotations": {PINS: pins}}}
+    found: list[Any] = stage.make(one)["spec"]["containers"][0]["envFrom"]
+    return found
+
+
+@pytest.mark.usefixtures("rewriting")
+def test_a_pin_of_a_missing_copy_makes_a_pod_that_waits_for_it(stage: Stage) -> None:
+    stage.make(build.configmap("app", {"level": "current"}))
+    spec = build.pod_template("web", uses="configmap/app")["spec"]
+    stage.make(pod(spec, "configmap/app=app-0123456789"))
+    waiting = stage.api.get(path_to("Pod", "pod", stage.namespace))
+    assert content(stage, waiting) == {"ConfigMap/app-0123456789": None}
+
+    stage.make(build.configmap("app-0123456789", {"level": "old"}, immutable=True))
+    assert content(stage, waiting) == {"level": "old"}
+
+
+def test_pods_of_pinned_templates_are_right_with_no_controller_at_all(
+    stage: Stage, installation: Installation
+) -> None:
+    assert installation.install().code == 0
+    stage.make(
+        build.configmap("app", {"level": "current"}),
+        build.configmap("app-0123456789", {"level": "pinned"}, immutable=True),
+        build.deployment(
+            uses="configmap/app", template_annotations={PINS: "configmap/app=app-0123456789"}
+        ),
+    )
+    web = build.deployment()
+    stage.settled(web)
+    stage.api.delete(stage.path({**web, "kind": "Pod", "apiVersion": "v1", "metadata": {
+        "name": stage.pods(web)[0]["metadata"]["name"]
+    }}))  # fmt: skip
+    stage.api.patch(stage.path(web), {"spec": {"replicas": 3}})
+
+    eventually(lambda: len(stage.pods(web)) == 3, "there are three pods")
+    assert [content(stage, one) for one in stage.pods(web)] == [{"level": "pinned"}] * 3
+
+
+def test_a_namespace_can_forbid_it(
+    stage: Stage, installation: Installation, namespace: str
+) -> None:
+    assert installation.install().code == 0
+    stage.api.patch(path_to("Namespace", namespace), {"metadata": {"labels": TEMPLATE_LABELS}})
+    spec = build.pod_template("web", uses="configmap/app")["spec"]
+
+    def names() -> Any:
+        return made_from(stage, spec, "configmap/app=x")[0]["configMapRef"]["name"]
+
+    eventually(lambda: names() == "app", "the API server knows the label")
+    assert "pods are not rewritten (it is left out)" in installation.run("status").out
+
+
+def test_installing_is_done_once_and_told_and_undone(
+    stage: Stage, installation: Installation
+) -> None:
+    first = installation.install("-o", "json").json
+    assert first["mode"] == "policy"
+    assert "admissionregistration.k8s.io/v1" in first["why"]
+    assert first["tried"]["rewritten"]
+    assert {one["what"] for one in first["objects"]} == {"created"}
+    assert {one["what"] for one in installation.install("-o", "json").json["objects"]} == {
+        "unchanged"
+    }
+
+    status = installation.run("status")
+    assert installation.name in status.out
+    assert "a pinned pod is rewritten when it is made (tried just now)" in status.out
+
+    pinned = {PINS: "configmap/app=app-0123456789"}
+    stage.make(
+        build.deployment(uses="configmap/app", template_annotations=pinned),
+        build.deployment("named", uses="configmap/app-0123456789", template_annotations=pinned),
+    )
+    gone = installation.uninstall()
+    assert gone.out.count("deleted") == 2
+    assert "nothing called" in installation.uninstall().out
+    eventually(lambda: not in_force(installation), "the API server knows that it is gone")
+
+
+def test_a_dry_run_prints_what_would_be_applied_and_applies_nothing(
+    installation: Installation, kubectl: Callable[..., str]
+) -> None:
+    done = installation.install("--dry-run")
+    assert done.code == 0
+    assert "mode policy" in done.err
+    kubectl("create", "--dry-run=server", "-f", "-", input=done.out)
+    assert not in_force(installation)
+
+
+def in_force(installation: Installation) -> bool:
+    tried: bool = installation.run("status", "-o", "json").json["tried"]["rewritten"]
+    return tried
+
+
+def test_what_cannot_be_done_is_said(installation: Installation) -> None:
+    done = installation.install("--mode", "webhook")
+    assert done.code == 1
+    assert "say where it is with --url" in done.err
+    done = installation.run("install", "--namespace-selector", "no=label=selector")
+    assert done.code == 2
+    done = installation.install("--mode", "template")
+    assert done.code == 0
+    assert "nothing has to be installed" in done.out
