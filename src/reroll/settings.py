@@ -107,6 +107,15 @@ class Settings(msgspec.Struct, frozen=True):
         False
     )
 
+    injections: Annotated[
+        bool,
+        About(
+            SCOPE,
+            "keep pieces of ConfigMaps and Secrets in other objects, where Injections ask for it; needs their CRD, see `reroll crds`",
+            "true",
+        ),
+    ] = False
+
     strategy: Annotated[
         Literal["", "stamp", "env", "restart", "evict", "notify"],
         About(

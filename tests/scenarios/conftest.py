@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from tests.conftest import RUN_FOLDER
+from tests.scenarios import injecting as injections
 from tests.scenarios.csi import Driver
 from tests.scenarios.listener import Listener
 from tests.scenarios.pins import Installation
@@ -141,3 +142,13 @@ def listener() -> Iterator[Listener]:
     one.server.shutdown()
     one.server.server_close()
     thread.join()
+
+
+@pytest.fixture
+def injecting(
+    stage: Stage, controller: Callable[..., Controller], kubeconfig_for: Callable[..., Path]
+) -> injections.Injecting:
+    """Injections and their targets are served, and the controller may write to those."""
+    injections.install(stage.api, *injections.SHAPES)
+    rules = [*injections.own_rules(), *injections.WRITABLE]
+    return injections.Injecting(stage, controller, kubeconfig_for(rules, None))

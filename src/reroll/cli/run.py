@@ -108,6 +108,13 @@ async def _main(settings: Settings, environment: Mapping[str, str]) -> None:
             from reroll.features.pins.feature import Webhook
 
             features.append(Webhook(client, clock, settings, namespace))
+        if settings.injections:
+            from reroll.features.injection.feature import Injections
+
+            injections = Injections(client, clock, settings, telemetry, feature.world)
+            metrics.injections.labels("true").set_function(lambda: injections.count(ready=True))
+            metrics.injections.labels("false").set_function(lambda: injections.count(ready=False))
+            features.append(injections)
         await supervisor.run(features, stop)
         deadline.cancel()
         with suppress(asyncio.CancelledError):

@@ -110,6 +110,12 @@ class Metrics:
             ["feature"],
             registry=self.registry,
         )
+        self.injections = Gauge(
+            "reroll_injections",
+            "Injections, by whether their value is in place",
+            ["ready"],
+            registry=self.registry,
+        )
         self.events_dropped = Counter(
             "reroll_events_dropped_total",
             "Kubernetes Events that could not be written",

@@ -33,6 +33,16 @@ TOLD: frozenset[Reason] = frozenset(
         Reason.FAILED,
         Reason.EVICTION_REFUSED,
         Reason.RELOAD_REFUSED,
+        Reason.INJECTED,
+        Reason.DRY_RUN,
+        Reason.REMOVED,
+        Reason.CLAIMED,
+        Reason.TAKEN_BACK,
+        Reason.NOT_ALLOWED,
+        Reason.TARGET_MISSING,
+        Reason.INVALID_INJECTION,
+        Reason.INVALID_VALUE,
+        Reason.LOOP,
     }
 )
 

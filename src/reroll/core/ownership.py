@@ -30,24 +30,31 @@ class Owner(NamedTuple):
 
 
 def owners(managed: Iterable[Managed], path: Path) -> list[Owner]:
-    """Who owns what is at a path, the whole or a part of it."""
-    return [
-        Owner(entry.manager, entry.operation)
+    """Who owns what is at a path.
+
+    Whoever owns an atomic list or map owns all in it, and nobody can own a part of it. So where
+    somebody owns a part, the others whose tree ends above it own something that was empty.
+    """
+    found = [
+        (_depth(entry.fields or {}, path), Owner(entry.manager, entry.operation))
         for entry in managed
-        if not entry.subresource and _covers(entry.fields or {}, path)
+        if not entry.subresource
     ]
+    deepest = max((depth for depth, _ in found), default=0)
+    return [owner for depth, owner in found if depth and depth == deepest]
 
 
-def _covers(fields: Fields, path: Path) -> bool:
+def _depth(fields: Fields, path: Path) -> int:
+    """How many steps down the path a tree owns it; 0 if it does not."""
     here: Any = fields
     for number, step in enumerate(path):
+        if number and not here:
+            return number
         key = _key(step)
-        if number and not (here.keys() - {"."}):
-            return True  # An atomic list or map is owned as a whole.
         if key is None or key not in here:
-            return False
+            return 0
         here = here[key]
-    return True
+    return len(path)
 
 
 def can_be_applied(managed: Iterable[Managed], document: Any, path: Path) -> bool:
@@ -74,7 +81,7 @@ def _is_shared(entries: Iterable[Fields], here: Any, path: Path, step: Step) -> 
         return True
     parts = [key for fields in entries for key in _parts(fields, path)]
     if isinstance(step, Name):
-        return any(key.startswith("f:") for key in parts)
+        return any(key == "." or key.startswith("f:") for key in parts)
     return isinstance(step, Filter) and _key(step) in parts
 
 
@@ -85,7 +92,7 @@ def _parts(fields: Fields, path: Path) -> Iterator[str]:
         here = here.get(_key(step) or "")
         if here is None:
             return
-    yield from (key for key in here if key != ".")
+    yield from here
 
 
 def _into(here: Any, step: Step) -> Any:

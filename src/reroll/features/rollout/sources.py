@@ -265,6 +265,11 @@ class Sources:
         known = self._known.get(key)
         return known.content if known else Absence.UNREAD
 
+    def users(self, key: Key) -> frozenset[Key]:
+        """Who refers to a source."""
+        known = self._known.get(key)
+        return frozenset(known.users) if known else frozenset()
+
     def gone_at(self, key: Key) -> int:
         """The version after which a source was missing; 0 if it is there, or nobody knows."""
         known = self._known.get(key)

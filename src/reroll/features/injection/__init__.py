@@ -1,0 +1,1 @@
+"""Injections: pieces of Secrets and ConfigMaps, kept in fields of other objects."""

@@ -1,0 +1,138 @@
+"""A template over several keys: text in, text out, or a sentence with the line of the mistake.
+
+Jinja2's sandbox, and of it only what cannot run long or grow large: variables, filters of the table
+below, and `if`. No loops, no calls, no attributes. Jinja2 is imported here, and this module only
+where an Injection has a template.
+"""
+
+import base64
+import json
+from collections.abc import Callable, Iterator, Mapping
+from urllib.parse import quote
+
+from jinja2 import StrictUndefined, TemplateSyntaxError, nodes
+from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+from reroll.core.injections import LARGEST
+
+DEEPEST = 4
+"""Filters one after the other: each may make its input larger."""
+
+
+class TemplateError(ValueError):
+    """A template that cannot be used; the sentence holds no value."""
+
+
+def _b64decode(text: str) -> str:
+    try:
+        return base64.b64decode(text, validate=True).decode()
+    except ValueError:
+        raise TemplateError("b64decode: it is not base64 of a text") from None
+
+
+FILTERS: dict[str, Callable[[str], str]] = {
+    "b64encode": lambda text: base64.b64encode(text.encode()).decode(),
+    "b64decode": _b64decode,
+    "tojson": lambda text: json.dumps(text, ensure_ascii=False),
+    "urlencode": lambda text: quote(text, safe=""),
+    "trim": str.strip,
+    "upper": str.upper,
+    "lower": str.lower,
+}
+"""Text to text: quoted for JSON, for a URL, in base64, without white space at both ends."""
+
+_ALLOWED = (
+    nodes.Template,
+    nodes.Output,
+    nodes.TemplateData,
+    nodes.Name,
+    nodes.Const,
+    nodes.Filter,
+    nodes.If,
+    nodes.Compare,
+    nodes.Operand,
+    nodes.And,
+    nodes.Or,
+    nodes.Not,
+)
+
+
+class _Environment(ImmutableSandboxedEnvironment):
+    """Nothing of the library's own filters, tests and functions."""
+
+    def __init__(self) -> None:
+        super().__init__(undefined=StrictUndefined, keep_trailing_newline=True, autoescape=False)
+        self.filters = dict(FILTERS)
+        self.tests, self.globals = {}, {}
+
+
+def check(template: str, names: set[str]) -> str:
+    """What is wrong with a template, in a sentence; empty if nothing is."""
+    try:
+        parsed = _Environment().parse(template)
+    except TemplateSyntaxError as error:
+        return f"spec.template: line {error.lineno}: {error.message}"
+    return next(_mistakes(parsed, names), "")
+
+
+def render(template: str, variables: Mapping[str, str]) -> str:
+    """The text; `TemplateError` where it cannot be made, or is too large."""
+    if mistake := check(template, set(variables)):
+        raise TemplateError(mistake)
+    try:
+        return "".join(_parts(_Environment().from_string(template).generate(**variables)))
+    except TemplateError as error:
+        raise TemplateError(f"spec.template: {_line_of(error)}{error}") from None
+
+
+def _parts(made: Iterator[str]) -> Iterator[str]:
+    size = 0
+    for part in made:
+        size += len(part.encode())
+        if size > LARGEST:
+            raise TemplateError(f"it makes more than {LARGEST} bytes")
+        yield part
+
+
+def _line_of(error: Exception) -> str:
+    """Jinja2 puts the lines of the template into the traceback."""
+    found, here = "", error.__traceback__
+    while here is not None:
+        if here.tb_frame.f_code.co_filename == "<template>":
+            found = f"line {here.tb_lineno}: "
+        here = here.tb_next
+    return found
+
+
+def _mistakes(node: nodes.Node, names: set[str]) -> Iterator[str]:
+    line = f"spec.template: line {node.lineno}:"
+    if not isinstance(node, _ALLOWED):
+        yield f"{line} {_word(node)} cannot be used in a template; see its filters and `if`"
+        return
+    if isinstance(node, nodes.Name) and node.name not in names:
+        yield f"{line} there is no {node.name}; spec.from has {', '.join(sorted(names))}"
+    if isinstance(node, nodes.Filter):
+        yield from _wrong_filter(node, line)
+    for child in node.iter_child_nodes():
+        yield from _mistakes(child, names)
+
+
+def _wrong_filter(node: nodes.Filter, line: str) -> Iterator[str]:
+    if node.name not in FILTERS:
+        yield f"{line} there is no filter {node.name}; there are {', '.join(FILTERS)}"
+    elif node.args or node.kwargs or node.dyn_args or node.dyn_kwargs:
+        yield f"{line} the filter {node.name} takes no arguments"
+    depth, inner = 1, node.node
+    while isinstance(inner, nodes.Filter):
+        depth, inner = depth + 1, inner.node
+    if depth > DEEPEST:
+        yield f"{line} more than {DEEPEST} filters in a row"
+
+
+def _word(node: nodes.Node) -> str:
+    return {
+        "Getattr": "an attribute (`.name`)",
+        "Getitem": "an item (`[…]`)",
+        "Call": "a call",
+        "For": "a loop",
+    }.get(type(node).__name__, f"`{type(node).__name__.lower()}`")
