@@ -73,6 +73,17 @@ lock: setup ## Resolve the dependencies anew, a week behind the newest releases
 	uv pip compile --universal --generate-hashes --no-header --upgrade \
 		--exclude-newer "$$(date -u -d '7 days ago' +%Y-%m-%d)" \
 		--python-version 3.11 --all-extras --group dev pyproject.toml -o requirements.lock
+	$(MAKE) --no-print-directory image-lock
+
+.PHONY: image-lock
+image-lock: setup ## Take what the image needs out of requirements.lock
+	uv pip compile --quiet --universal --generate-hashes --no-header --no-annotate --python-version 3.11 \
+		--extra webhook -c requirements.lock pyproject.toml -o deploy/image/requirements.lock
+
+.PHONY: image
+image: setup ## What an image holds, in dist/image, and as an OCI layout in dist/oci; without an engine
+	rm -rf dist/image dist/oci
+	python deploy/image/build.py dist/image --oci dist/oci $(ARGS)
 
 .PHONY: clean
 clean: ## Remove the virtual environment and everything made here (not the control plane's cache)

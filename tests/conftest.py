@@ -22,7 +22,7 @@ from reroll.devcluster import binaries
 from reroll.devcluster.api import Api, path_to
 from reroll.devcluster.cluster import DevCluster
 
-pytest_plugins = ["tests.support.fixtures_fault"]
+pytest_plugins = ["tests.support.fixtures_fault", "tests.support.fixtures_image"]
 
 RUN_FOLDER = pytest.StashKey[Path]()
 WORKER_KEY = "reroll_run_folder"

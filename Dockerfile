@@ -1,0 +1,36 @@
+# The controller and every command of Reroll, for several machines at once:
+#
+#   docker buildx build --platform linux/amd64,linux/arm64 --build-arg VERSION=0.2.0 --tag reroll:0.2.0 .
+#
+# Name the base by its digest (--build-arg BASE=python:3.11-slim@sha256:…) to get the same image each time.
+ARG BASE=python:3.11-slim
+
+FROM ${BASE} AS build
+WORKDIR /build
+COPY LICENSE ./
+COPY deploy/image deploy/image
+COPY src src
+RUN ["python", "deploy/image/build.py", "/image"]
+
+FROM ${BASE}
+ARG VERSION=0.2.0
+LABEL org.opencontainers.image.title="reroll" \
+      org.opencontainers.image.description="Rolls Kubernetes workloads when their configuration changes" \
+      org.opencontainers.image.version="${VERSION}" \
+      org.opencontainers.image.licenses="Apache-2.0" \
+      dev.reroll.sbom="/opt/reroll/sbom.cdx.json"
+# The base brings Python without its bytecode, and nothing can be written when it runs; it needs no pip then.
+RUN python -m pip uninstall --yes --quiet --root-user-action=ignore pip \
+    && python -m compileall -q -j 0 --invalidation-mode unchecked-hash -x '/(test|idlelib|lib2to3|ensurepip)/' "$(python -c 'import os; print(os.path.dirname(os.__file__))')" \
+    && rm -rf /root/.cache
+COPY --from=build /image /opt/reroll
+ENV PYTHONPATH=/opt/reroll/lib \
+    PYTHONSAFEPATH=1 \
+    PYTHONNOUSERSITE=1 \
+    PYTHONDONTWRITEBYTECODE=1 \
+    PYTHONUNBUFFERED=1
+USER 65532:65532
+WORKDIR /
+EXPOSE 8080
+ENTRYPOINT ["python3", "-m", "reroll"]
+CMD ["run"]

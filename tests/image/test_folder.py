@@ -1,0 +1,76 @@
+"""What the image holds: all that it needs, nothing else, and a list of it."""
+
+import json
+import re
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+from tests.support.fixtures_image import ROOT, Built
+
+PINNED = re.compile(r"(?m)^([A-Za-z0-9._-]+)==(\S+)")
+
+
+def locked(path: Path) -> dict[str, str]:
+    return dict(PINNED.findall(path.read_text(encoding="utf-8")))
+
+
+def test_the_lock_of_the_image_is_a_part_of_the_lock(image_scripts: ModuleType) -> None:
+    whole, part = locked(ROOT / "requirements.lock"), locked(image_scripts.LOCK)
+
+    assert part.items() <= whole.items(), "run `make image-lock`"
+    assert {"aiohttp", "msgspec", "cryptography"} <= part.keys()
+    assert part.keys().isdisjoint({"pytest", "ruff", "mkdocs", "uv"})
+    hashes = image_scripts.LOCK.read_text(encoding="utf-8").split("==")[1:]
+    assert all("--hash=sha256:" in each for each in hashes)
+
+
+def test_it_holds_the_locked_packages_the_program_and_no_tools(
+    built: Built, image_scripts: ModuleType
+) -> None:
+    there = {path.name.split("-")[0].lower() for path in built.library.glob("*.dist-info")}
+
+    names = {name.replace("-", "_").lower() for name in locked(image_scripts.LOCK)}
+    assert there == names
+    for tool in ("pip", "setuptools", "pytest", "bin"):
+        assert not (built.library / tool).exists()
+    assert (built.library / "reroll" / "py.typed").exists()
+    assert not (built.library / "reroll" / "devcluster" / "controlplane").exists()
+    assert list(built.library.glob("*.egg-link")) == []
+
+
+def test_every_module_is_compiled_for_where_it_will_be(built: Built) -> None:
+    tag = f"cpython-{sys.version_info.major}{sys.version_info.minor}"
+    missing = [
+        path
+        for path in built.library.rglob("*.py")
+        if not (path.parent / "__pycache__" / f"{path.stem}.{tag}.pyc").exists()
+    ]
+    assert missing == []
+    one = built.library / "reroll" / "__pycache__" / f"settings.{tag}.pyc"
+    assert b"/opt/reroll/lib/reroll/settings.py" in one.read_bytes()
+    assert str(built.library).encode() not in one.read_bytes()
+
+
+def test_the_list_of_parts_has_each_package_with_its_licence(
+    built: Built, image_scripts: ModuleType
+) -> None:
+    document = json.loads((built.folder / "sbom.cdx.json").read_text(encoding="utf-8"))
+
+    assert (document["bomFormat"], document["specVersion"]) == ("CycloneDX", "1.6")
+    parts = {each["name"].lower().replace("_", "-"): each for each in document["components"]}
+    assert {name: each["version"] for name, each in parts.items()} == locked(image_scripts.LOCK)
+    assert [name for name, each in parts.items() if not each.get("licenses")] == []
+    known = {each["ref"] for each in document["dependencies"]}
+    assert {each["purl"] for each in parts.values()} < known
+    assert document["metadata"]["component"]["version"] == image_scripts.version()
+    needs = {each["ref"]: each["dependsOn"] for each in document["dependencies"]}
+    assert parts["yarl"]["purl"] in needs[parts["aiohttp"]["purl"]]
+
+
+def test_a_folder_that_is_in_use_is_left_alone(image_scripts: ModuleType, tmp_path: Path) -> None:
+    (tmp_path / "something").touch()
+
+    with pytest.raises(SystemExit, match="is not empty"):
+        image_scripts.build(tmp_path)
