@@ -32,6 +32,7 @@ COMMANDS: tuple[tuple[str, str, str], ...] = (
     ("render", "reroll.cli.render", "write checksums into manifests on their way to the cluster"),
     ("diff", "reroll.cli.diff", "which workloads a render would roll, because of which keys"),
     ("pins", "reroll.cli.pins", "have pods start with the config of their own revision"),
+    ("crds", "reroll.cli.crds", "print the CustomResourceDefinition of Injections"),
     ("explain", "reroll.cli.explain", "why a workload rolls or does not, in plain sentences"),
     ("graph", "reroll.cli.graph", "who uses which ConfigMaps and Secrets: a tree or a picture"),
     ("history", "reroll.cli.history", "what rolled, when, why, and who had changed what"),

@@ -1,0 +1,46 @@
+"""`reroll crds`: the CustomResourceDefinitions, to apply or to put into Git."""
+
+import argparse
+
+from reroll.cli.errors import Exit
+from reroll.cli.output import print_json
+
+HEADER = "# Printed by `reroll crds`; apply it with `kubectl apply --server-side -f`.\n"
+DESCRIPTION = """\
+Print the CustomResourceDefinition of Injections. A CRD is installed once in a cluster, before the
+controller is started with --injections, and again after an upgrade.
+
+  reroll crds | kubectl apply --server-side -f -
+  reroll crds -o json"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.description = DESCRIPTION
+    parser.add_argument(
+        "-o", "--output", choices=("yaml", "json"), default="yaml", help="(default: yaml)"
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    if args.output == "json":
+        from reroll.features.injection.crd import manifest
+
+        print_json(manifest())
+    else:
+        print(page(), end="")
+    return Exit.OK
+
+
+def page() -> str:
+    """What deploy/crds holds."""
+    import yaml
+
+    from reroll.features.injection.crd import manifest
+
+    class Plain(yaml.SafeDumper):
+        """Parts that are used twice are written twice."""
+
+        def ignore_aliases(self, data: object) -> bool:  # noqa: ARG002
+            return True
+
+    return HEADER + yaml.dump(manifest(), Dumper=Plain, sort_keys=False, width=100)
