@@ -51,15 +51,17 @@ def test_one_kind_alone_needs_only_its_own_rights(kind: Kind) -> None:
 def test_the_rest_is_for_its_own_namespace_and_for_named_objects() -> None:
     rules = rights.own("digest-key", "leader")
 
-    assert granted(rules).keys() == {"secrets", "leases"}
+    assert granted(rules).keys() == {"secrets", "leases", "events"}
     for rule in rules:
         assert rule["verbs"] == ["create"] or rule["resourceNames"] in (["digest-key"], ["leader"])
 
 
-def test_a_resource_stands_in_one_rule() -> None:
+def test_a_resource_stands_in_one_rule_and_each_of_its_objects_in_another() -> None:
     rules = rights.cluster(KINDS, features=rights.EVERYTHING)
 
-    resources = [(*rule["apiGroups"], *rule["resources"]) for rule in rules]
+    resources = [
+        (*rule["apiGroups"], *rule["resources"], *rule.get("resourceNames", ())) for rule in rules
+    ]
     assert len(resources) == len(set(resources))
 
 
@@ -72,7 +74,7 @@ def test_a_feature_that_is_off_asks_for_nothing() -> None:
     assert "pods" not in granted(least)
     assert "create" not in granted(least)["jobs"]
     alone = rights.own("digest-key", "leader", features={rights.Feature.ROLLING})
-    assert granted(alone) == {"secrets": {"create", "get"}}
+    assert granted(alone) == {"secrets": {"create", "get"}, "events": {"create"}}
 
 
 def test_a_source_that_does_not_count_is_not_read() -> None:

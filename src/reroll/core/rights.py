@@ -44,7 +44,7 @@ OPTIONAL: tuple[Feature, ...] = (
     Feature.RECREATE,
     Feature.REVISIONS,
 )
-"""Those that a setting names; the others follow from what else is set."""
+"""Those that the setting `features` names; the others follow from settings of their own."""
 
 
 class Place(StrEnum):
@@ -75,11 +75,13 @@ class Right(NamedTuple):
 _OWN_KEY = "{digest_key}"
 _OWN_LEASE = "{lease}"
 _OWN_WEBHOOK = "{lease}-webhook"
+_WEBHOOK = "{webhook_configuration}"
 _ADMISSION = "admissionregistration.k8s.io"
 
 RIGHTS: tuple[Right, ...] = (
     Right(Feature.ROLLING, Place.CLUSTER, "", "namespaces", ("list", "watch")),
     Right(Feature.ROLLING, Place.WATCHED, "", "events", ("create",)),
+    Right(Feature.ROLLING, Place.OWN, "", "events", ("create",)),
     Right(Feature.ROLLING, Place.OWN, "", "secrets", ("create",)),
     Right(Feature.ROLLING, Place.OWN, "", "secrets", ("get",), _OWN_KEY),
     Right(Feature.LEADER_ELECTION, Place.OWN, "coordination.k8s.io", "leases", ("create",)),
@@ -118,7 +120,7 @@ RIGHTS: tuple[Right, ...] = (
     ),
     Right(
         Feature.WEBHOOK, Place.CLUSTER, _ADMISSION, "mutatingwebhookconfigurations",
-        ("get", "patch"), "reroll-pins",
+        ("get", "patch"), _WEBHOOK,
     ),
     Right(Feature.WEBHOOK, Place.OWN, "", "secrets", ("create",)),
     Right(Feature.WEBHOOK, Place.OWN, "", "secrets", ("get", "patch"), _OWN_WEBHOOK),
@@ -172,11 +174,17 @@ def cluster(
     sources: Iterable[SourceKind] = SOURCE_KINDS,
     features: Collection[Feature] = DEFAULT,
     namespaces: bool = True,
+    webhook: str = "reroll-pins",
 ) -> list[Rule]:
-    """Rules for a ClusterRole, or for a Role in each namespace (then without `namespaces`)."""
+    """Rules for a ClusterRole, or for a Role in each namespace (then without `namespaces`).
+
+    `webhook` is the name of its MutatingWebhookConfiguration.
+    """
     places = {Place.WATCHED, Place.CLUSTER} if namespaces else {Place.WATCHED}
     return _rules(
-        row for row in rights(kinds, sources) if row.place in places and row.feature in features
+        row._replace(name=row.name.format(webhook_configuration=webhook))
+        for row in rights(kinds, sources)
+        if row.place in places and row.feature in features
     )
 
 
