@@ -22,7 +22,7 @@ WORKERS ?= 4
 
 .PHONY: help
 help: ## List the targets
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  \033[1m%-10s\033[0m %s\n", $$1, $$2}'
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  \033[1m%-14s\033[0m %s\n", $$1, $$2}'
 
 .PHONY: demo
 demo: setup ## Show the main job on a real control plane (ARGS=--keep leaves it running)
@@ -59,6 +59,18 @@ control-plane: setup ## Build what is missing of the control plane (minutes the 
 .PHONY: bench
 bench: setup ## Speed and memory as ratios to the floor, on a control plane of its own
 	python -m bench $(ARGS)
+
+.PHONY: bench-failover
+bench-failover: setup ## For how long nothing rolls when the leader goes (about 15 minutes)
+	python -m bench.failover --outage 90 $(ARGS)
+
+.PHONY: bench-scale
+bench-scale: setup ## 50,000 sources and 5,000 workloads, in steps (about 10 minutes)
+	python -m bench.scale $(ARGS)
+
+.PHONY: soak
+soak: setup ## Ten minutes of random changes, faults and kills, and then the invariants
+	python -m bench.soak $(ARGS)
 
 .PHONY: docs
 docs: setup ## Build the documentation into site/; warnings are errors
