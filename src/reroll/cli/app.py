@@ -13,6 +13,7 @@ from types import ModuleType
 
 from reroll import __version__
 from reroll.cli.errors import CommandError, Exit
+from reroll.cli.output import warn
 
 COMMANDS: tuple[tuple[str, str, str], ...] = (
     # name, module, what `reroll --help` says of it
@@ -83,7 +84,7 @@ def run(argv: Sequence[str]) -> int:
     try:
         return int(command.run(args))
     except CommandError as error:
-        print(f"reroll: {error}", file=sys.stderr)
+        warn([str(error)])
         return error.code
     except KeyboardInterrupt:
         print("reroll: interrupted", file=sys.stderr)

@@ -10,7 +10,7 @@ from reroll.cli.chosen import add_controller_flags, settings_of
 from reroll.cli.cluster import View
 from reroll.cli.errors import Exit
 from reroll.cli.examine import Examination
-from reroll.cli.output import add_output_flag, print_json
+from reroll.cli.output import add_output_flag, print_json, visible
 from reroll.clock import SystemClock
 from reroll.features.doctor.findings import Finding, Level, worst
 
@@ -123,7 +123,7 @@ def _printer() -> Callable[[list[Finding]], None]:
 def _lines(found: list[Finding]) -> None:
     for one in found:
         todo = f"; {one.todo}" if one.todo else ""
-        print(f"{one.level.value}: {one.check}: {one.sentence}{todo}")
+        print(visible(f"{one.level.value}: {one.check}: {one.sentence}{todo}"))
 
 
 def _table(found: list[Finding]) -> None:
@@ -133,7 +133,7 @@ def _table(found: list[Finding]) -> None:
 
     table = Table("LEVEL", "CHECK", "FINDING", box=None, header_style="bold")
     for one in found:
-        todo = f"\n[dim]-> {escape(one.todo)}[/]" if one.todo else ""
+        todo = f"\n[dim]-> {escape(visible(one.todo))}[/]" if one.todo else ""
         level = f"[{_COLOURS[one.level]}]{one.level.value}[/]"
-        table.add_row(level, one.check, escape(one.sentence) + todo)
+        table.add_row(level, one.check, escape(visible(one.sentence)) + todo)
     Console().print(table)

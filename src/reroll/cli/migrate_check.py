@@ -9,7 +9,7 @@ import msgspec
 
 from reroll.cli.cluster import Found, View, add_flags, look, resource
 from reroll.cli.errors import Exit
-from reroll.cli.output import add_output_flag, print_json, print_table, warn
+from reroll.cli.output import add_output_flag, print_json, print_table, visible, warn
 from reroll.clock import SystemClock
 from reroll.core.dialects.table import Dialects
 from reroll.core.kinds import KINDS, Kind
@@ -204,6 +204,6 @@ def _differences(found: Findings) -> Iterator[str]:
 
 
 def _list(title: str, lines: Iterable[str]) -> None:
-    found = list(lines)
+    found = [visible(line) for line in lines]
     if found:
         print(f"\n{title}:", *found, sep="\n  ")

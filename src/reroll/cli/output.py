@@ -15,6 +15,19 @@ def add_output_flag(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def visible(text: str) -> str:
+    """With escapes for what is no character.
+
+    What somebody wrote into an annotation must not move the cursor of whoever looks at it, hide
+    text from them, or write over it.
+    """
+    if text.isprintable():
+        return text
+    return "".join(
+        c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode() for c in text
+    )
+
+
 def print_json(value: Any) -> None:
     print(json.dumps(value, indent=2, sort_keys=True))
 
@@ -23,6 +36,7 @@ def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     """The rows under their headings; nothing at all if there are none."""
     if not rows:
         return
+    rows = [[visible(cell) for cell in row] for row in rows]
     if not sys.stdout.isatty():
         widths = [max(map(len, column)) for column in zip(columns, *rows, strict=True)]
         for row in (columns, *rows):
@@ -42,7 +56,7 @@ def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
 def print_lines(lines: Iterable[str]) -> None:
     """Text as it is; in a terminal, what is too long goes on below its beginning."""
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else 0
-    for line in lines:
+    for line in map(visible, lines):
         indent = line[: len(line) - len(line.lstrip())]
         wrapped = textwrap.wrap(line, width, subsequent_indent=indent + "  ") if width else ()
         print("\n".join(wrapped) or line)
@@ -51,4 +65,4 @@ def print_lines(lines: Iterable[str]) -> None:
 def warn(sentences: Iterable[str]) -> None:
     """What the user should know beside the answer."""
     for sentence in sentences:
-        print(f"reroll: {sentence}", file=sys.stderr)
+        print(f"reroll: {visible(sentence)}", file=sys.stderr)

@@ -22,7 +22,7 @@ class Todo(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
 
 
 class Record(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
-    n: Annotated[int, msgspec.Meta(ge=0)]
+    n: Annotated[int, msgspec.Meta(ge=0, le=2**53)]
     """Sequence number: one more with each write."""
     at: Time
     why: str

@@ -12,12 +12,13 @@ APIS: dict[Feature, wire.Resource] = {Feature.INJECTIONS: INJECTIONS}
 
 def switched_on(settings: Settings) -> frozenset[Feature]:
     """Those whose rights it needs."""
-    features = {Feature.ROLLING, *map(Feature, settings.features)}
-    if settings.leader_election:
-        features.add(Feature.LEADER_ELECTION)
-    if settings.webhook:
-        features.add(Feature.WEBHOOK)
-    return frozenset(features)
+    switches = {
+        Feature.LEADER_ELECTION: settings.leader_election,
+        Feature.WEBHOOK: bool(settings.webhook),
+        Feature.INJECTIONS: settings.injections,
+    }
+    others = (feature for feature, is_on in switches.items() if is_on)
+    return frozenset((Feature.ROLLING, *map(Feature, settings.features), *others))
 
 
 def questions_of(settings: Settings, home: str) -> list[Question]:

@@ -4,7 +4,6 @@ from fnmatch import fnmatchcase
 
 import msgspec
 
-from reroll.core.compare import Absence
 from reroll.core.dialects.reroll import allowed_namespaces
 from reroll.core.injecting import Verdict
 from reroll.core.injections import From, Injection
@@ -59,8 +58,8 @@ class Reader:
                 f"{source} is in a namespace that is not watched; add {source.namespace} to "
                 "--namespaces"
             )
-        if self._world.sources.content(source) is Absence.FORBIDDEN:
-            return f"{source} may not be read; grant `get`, `list` and `watch` on {row.plural}"
+        if self._world.sources.is_refused(source.kind, source.namespace):
+            return f"{source} may not be watched; grant `get`, `list` and `watch` on {row.plural}"
         return ""
 
     async def _get(self, source: Key, home: str) -> dict[str, bytes] | Verdict:
@@ -69,18 +68,25 @@ class Reader:
         try:
             found = _source.decode(await self._client.send(request))
         except NotFound:
+            if source.namespace != home:
+                return _not_allowed(source, home)
             return Verdict(Reason.SOURCE_MISSING, f"{source} does not exist")
         except Forbidden:
             return Verdict(
                 Reason.SOURCE_FORBIDDEN, f"{source} may not be read; grant `get` on {row.plural}"
             )
         if source.namespace != home and not consents(found.metadata.annotations, home):
-            return Verdict(
-                Reason.NOT_ALLOWED,
-                f"{source} does not let namespace {home} use it; annotate it with "
-                f"{ALLOW_FROM}: {home!r}",
-            )
+            return _not_allowed(source, home)
         return values_of(found, are_encoded=row.keyed)
+
+
+def _not_allowed(source: Key, home: str) -> Verdict:
+    """The same whether it exists: otherwise names of other namespaces could be found by asking."""
+    return Verdict(
+        Reason.NOT_ALLOWED,
+        f"{source} does not exist, or does not let namespace {home} use it; its owner annotates it "
+        f"with {ALLOW_FROM}: {home!r}",
+    )
 
 
 def _lacking(each: From, content: dict[str, bytes]) -> str | None:

@@ -8,6 +8,7 @@ dates the write of the record that began the roll. Ours may be wrong.
 import asyncio
 from dataclasses import dataclass, field
 from datetime import datetime
+from ipaddress import ip_address
 
 import msgspec
 
@@ -213,6 +214,8 @@ class Pods:
         to, address = policy.reload, pod.status.address
         if not address:
             return f"pod {pod.metadata.name} has no address yet"
+        if not _is_of_a_pod(address):
+            return f"pod {pod.metadata.name} has the address {address}, which no pod has"
         host = f"[{address}]" if ":" in address else address
         url = f"{to.scheme}://{host}:{to.port}{to.path}"
         limit = aiohttp.ClientTimeout(total=RELOAD_TIMEOUT)
@@ -229,3 +232,16 @@ class Pods:
 
 def _owner(owners: list[Owner] | None) -> str:
     return next((owner.uid for owner in owners or () if owner.controller), "")
+
+
+def _is_of_a_pod(address: str) -> bool:
+    """Not one at which a cloud gives credentials away.
+
+    Whoever may write the status of a pod must not have us ask there.
+    """
+    try:
+        ip = ip_address(address)
+    except ValueError:
+        return False
+    ip = getattr(ip, "ipv4_mapped", None) or ip
+    return not (ip.is_link_local or ip.is_multicast or ip.is_unspecified)

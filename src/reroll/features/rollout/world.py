@@ -321,8 +321,8 @@ class World:
             return None
         home = key.namespace
         refs, problems = consented(tracked.references, home, self.sources)
-        problems += unreachable(tracked.policy.named, home, self._scope, self.sources)
         refs += tuple(self._unknown(tracked))
+        problems += unreachable(tracked.policy.named, home, self._scope, self.sources, refs)
         return Snapshot(
             workload=tracked.workload,
             kind=kind,

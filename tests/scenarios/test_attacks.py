@@ -1,0 +1,118 @@
+"""What somebody with rights in one namespace tries: docs/concepts/security.md tells what they get.
+
+What is about annotations that cannot be used is in test_bad_input.py, about consent in
+test_sources.py, about rights in test_refusals.py, about values in test_seen_by_people.py.
+"""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+from tests.scenarios.stage import ENABLED, RECORD, Controller, Stage, eventually
+from tests.support import build
+from tests.support.command import Finished, reroll
+from tests.support.tools import kubeconfig_of
+
+from reroll.devcluster.cluster import DevCluster
+
+Start = Callable[..., Controller]
+
+
+def test_names_of_sources_in_other_namespaces_cannot_be_found_by_asking(
+    stage: Stage, controller: Start, another: Callable[[], Stage]
+) -> None:
+    there = another()
+    place = there.namespace
+    there.make(
+        build.secret("vault"),
+        build.configmap("known"),
+        build.secret("bad", annotations={"reroll.dev/ignore": "perhaps"}),
+    )
+    asked = ("secret/vault", "secret/no-such", "configmap/known", "configmap/no-such", "secret/bad")
+    globs = ("secret/v*", "secret/x*", "configmap/*")
+    named = [word.replace("/", f"/{place}/") for word in (*asked, *globs)]
+    spy = build.deployment(
+        "spy", uses="configmap/app", annotations={**ENABLED, "reroll.dev/sources": ",".join(named)}
+    )
+    stage.make(build.configmap("app"), spy)
+    controller()
+
+    stage.adopted(spy)
+    told = eventually(
+        lambda: len(found := stage.events(spy, "InvalidAnnotation")) >= len(named) and found,
+        "an Event for each that was asked for",
+    )
+
+    sentences = {event["message"] for event in told}
+    assert len(sentences) == len(told) == len(named)
+    for word in named:
+        [about] = [sentence for sentence in sentences if sentence.startswith(f"{word} ")]
+        shape = about.replace(word, "X")
+        assert shape.startswith("X does not exist, or does not let namespace"), about
+    assert len({sentence.split(" ", 1)[1] for sentence in sentences}) == 1
+    assert set(stage.record(spy)["s"]) == {"configmap/app", *named[len(asked) :]}
+
+
+def test_a_reload_asks_nobody_who_is_no_pod(stage: Stage, controller: Start) -> None:
+    asked = {**ENABLED, "reroll.dev/strategy": "reload", "reroll.dev/reload-path": "@example.com/"}
+    cloud = {"dev.reroll.dev/address": "169.254.169.254"}
+    web = build.deployment(uses="configmap/app", annotations=asked, template_annotations=cloud)
+    stage.make(build.configmap("app"), web)
+    controller()
+    number = stage.adopted(web)["n"]
+    stage.settled(web)
+
+    stage.change("ConfigMap", "app", key="new")
+
+    stage.rolled(web, since=number)
+    event = eventually(lambda: stage.events(web, "ReloadRefused"), "an Event tells of it")[0]
+    assert "169.254.169.254, which no pod has" in event["message"]
+    [path] = [e["message"] for e in stage.events(web, "InvalidAnnotation")]
+    assert "is not an absolute URL path" in path
+
+
+def test_what_somebody_wrote_does_nothing_to_the_terminal_of_who_looks(
+    stage: Stage, cluster: DevCluster
+) -> None:
+    evil = "\x1b[2J\x1b]0;owned\x07\u202egnp"
+    held = {**ENABLED, "reroll.dev/hold": evil, "reroll.dev/debounce": evil}
+    held |= {"reroll.dev/sources": f"secret/{evil}", "reloader.stakater.com/auto": evil}
+    web = build.deployment("web", uses="configmap/app", annotations=held)
+    stage.make(build.configmap("app"), web)
+    admin = ("--kubeconfig", kubeconfig_of(cluster, "admin"))
+
+    def run(*words: str | Path) -> Finished:
+        return reroll(*words, "-n", stage.namespace, *admin)
+
+    shown = [
+        run("explain", "deployment/web"),
+        run("plan"),
+        run("plan", "--all"),
+        run("history"),
+        run("audit"),
+        run("graph"),
+        run("migrate", "check"),
+        run("doctor", "--controller-namespace", stage.namespace),
+    ]
+
+    assert "x1b[2J" in shown[0].out
+    for done in shown:
+        for character in "\x1b\x07\u202e":
+            assert character not in done.out + done.err
+
+
+def test_a_record_with_a_number_at_the_end_of_numbers_is_written_anew(
+    stage: Stage, controller: Start
+) -> None:
+    spoilt = {"v": 1, "n": 2**64 - 1, "at": "2026-01-01T00:00:00Z", "why": "x", "s": {}}
+    web = build.deployment(
+        "web", uses="configmap/app", annotations={**ENABLED, RECORD: json.dumps(spoilt)}
+    )
+    stage.make(build.configmap("app"), web)
+    running = controller()
+
+    eventually(lambda: stage.record(web)["n"] < 2**53, "it is written anew")
+    number = stage.record(web)["n"]
+    stage.change("ConfigMap", "app", key="new")
+    stage.rolled(web, since=number)
+    assert [line for line in running.lines() if line["msg"] == "bug"] == []
