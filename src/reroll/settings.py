@@ -282,6 +282,8 @@ def _table() -> tuple[Setting, ...]:
 
 
 SETTINGS: tuple[Setting, ...] = _table()
+ROWS = ("kinds", "sources")
+"""Keys of the config file that are no settings: rows for the tables of kinds."""
 GROUPS: tuple[str, ...] = (SCOPE, ROLL, CLUSTER, RUN)
 
 
@@ -297,12 +299,11 @@ def resolve(
     flags: Mapping[str, str], environment: Mapping[str, str], file: Mapping[str, Any], path: str
 ) -> Settings:
     """Flags before environment before file before default."""
-    problems: list[str] = []
-    tables = TABLES
+    tables, problems = _tables(file, path)
     values: dict[str, Any] = {"tables": tables}
     known = {row.key for row in SETTINGS}
     for key in file:
-        if key not in known:
+        if key not in known and key not in ROWS:
             problems.append(f"{path}: there is no setting {key!r}{_nearest(key, known)}")
     for row in SETTINGS:
         for given, where in (
@@ -321,6 +322,16 @@ def resolve(
     if problems:
         raise SettingsError(problems)
     return Settings(**values)
+
+
+def _tables(file: Mapping[str, Any], path: str) -> tuple[Tables, list[str]]:
+    """With the kinds that the file adds, and all that is wrong with those."""
+    if not any(key in file for key in ROWS):
+        return TABLES, []
+    from reroll.core.custom import tables
+
+    found, problems = tables(*(file.get(key) for key in ROWS))
+    return found, [f"{path}: {problem}" for problem in problems]
 
 
 def _together(values: Mapping[str, Any]) -> list[str]:

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from tests.conftest import RUN_FOLDER
+from tests.scenarios import custom
 from tests.scenarios import injecting as injections
 from tests.scenarios.csi import Driver
 from tests.scenarios.listener import Listener
@@ -144,6 +145,12 @@ def listener() -> Iterator[Listener]:
     thread.join()
 
 
+@pytest.fixture(scope="session")
+def definitions(api: Api) -> None:
+    """The custom resources that `examples/kinds` and the tests of custom kinds are about."""
+    custom.install(api)
+
+
 @pytest.fixture
 def injecting(
     stage: Stage, controller: Callable[..., Controller], kubeconfig_for: Callable[..., Path]
@@ -152,3 +159,23 @@ def injecting(
     injections.install(stage.api, *injections.SHAPES)
     rules = [*injections.own_rules(), *injections.WRITABLE]
     return injections.Injecting(stage, controller, kubeconfig_for(rules, None))
+
+
+@pytest.fixture
+def started(
+    controller: Callable[..., Controller],
+    kubeconfig_for: Callable[..., Path],
+    tmp_path: Path,
+    definitions: None,
+) -> Callable[..., Controller]:
+    """`started(rows)`: a controller with these rows, and with no more rights than they need."""
+
+    def start(file: dict[str, Any], *flags: str) -> Controller:
+        path = custom.config(tmp_path, file)
+        return controller(
+            *("--leader-election", "false", "--config", str(path), *flags),
+            wait="watching",
+            kubeconfig=custom.identity(kubeconfig_for, custom.tables(file)),
+        )
+
+    return start

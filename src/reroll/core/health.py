@@ -36,6 +36,7 @@ class _Condition(msgspec.Struct, gc=False):
     status: str = ""
     reason: str = ""
     message: str = ""
+    observed_generation: int | None = msgspec.field(default=None, name="observedGeneration")
 
 
 class _Status(msgspec.Struct, gc=False):
@@ -54,23 +55,52 @@ def health(kind: Kind, manifest: Manifest, *, lent: int = 0) -> Health:
     """
     counts = kind.counts
     if counts is None:
-        return Health(State.DONE)
+        return _condition(kind, manifest)
     there, updated, ready = (
         number_at(manifest, path) for path in (counts.there, counts.updated, counts.available)
     )
     total = replicas(kind, manifest)
     if trouble := _trouble(counts, manifest):
         return Health(State.FAILED, trouble, total, updated, ready)
-    observed = is_observed(manifest.status, manifest.metadata.generation)
-    if not observed or lent > _number(text_at(manifest, counts.lent)):
-        told = "the change has not been noticed yet"
-        return Health(State.GOES_ON, told, total, 0, ready, replacing=True)
+    if not _is_observed(kind, manifest) or lent > _number(text_at(manifest, counts.lent)):
+        return Health(State.GOES_ON, _UNNOTICED, total, 0, ready, replacing=True)
     if waits := _replacing(total - number_at(manifest, counts.partition), total, updated, there):
         told = waits + _pause(counts, manifest)
         return Health(State.GOES_ON, told, total, updated, ready, replacing=True)
     waits = f"{ready} of {total} pods are ready" if ready < total else ""
-    waits = waits or _word(kind, counts, manifest)
+    waits = waits or _word(kind, counts, manifest) or _unwell(kind, manifest)
     return Health(State.GOES_ON if waits else State.DONE, waits, total, updated, ready)
+
+
+_UNNOTICED = "the change has not been noticed yet"
+
+
+def _is_observed(kind: Kind, manifest: Manifest) -> bool:
+    return not kind.observes or is_observed(manifest.status, manifest.metadata.generation)
+
+
+def _condition(kind: Kind, manifest: Manifest) -> Health:
+    """Of a kind whose status counts no pods."""
+    if kind.well and not _is_observed(kind, manifest):
+        return Health(State.GOES_ON, _UNNOTICED, replacing=True)
+    waits = _unwell(kind, manifest)
+    return Health(State.GOES_ON if waits else State.DONE, waits, replacing=bool(waits))
+
+
+def _unwell(kind: Kind, manifest: Manifest) -> str:
+    """What its condition says, as long as that is not what it shall say."""
+    wanted = kind.well
+    if wanted is None:
+        return ""
+    found = next((c for c in given(_status(manifest).conditions) if c.type == wanted.type), None)
+    if found is None:
+        return f"its status has no condition {wanted.type} yet"
+    if found.observed_generation and found.observed_generation < manifest.metadata.generation:
+        return _UNNOTICED
+    if found.status == wanted.status:
+        return ""
+    why = ": ".join(filter(None, (found.reason, found.message[:200])))
+    return f"{wanted.type} is {found.status}" + (f" ({why})" if why else "")
 
 
 def _replacing(wanted: int, total: int, updated: int, there: int) -> str:

@@ -47,7 +47,7 @@ def revision_number(annotations: Mapping[str, str] | None, field: int) -> int:
 
 Path = tuple[str, ...]
 
-_ROLLS = (
+ROLLS = (
     Strategy.STAMP,
     Strategy.ENV,
     Strategy.RESTART,
@@ -73,6 +73,56 @@ class Counts(msgspec.Struct, frozen=True):
     """The generation of another workload's template that it runs."""
     partition: Path = ()
     """How many pods keep the old template, because somebody wants it so."""
+
+
+EACH = "*"
+"""A step of a path that stands for each item of a list."""
+
+
+class Naming(msgspec.Struct, frozen=True):
+    """A field of a workload, outside of its pod template, that names a source."""
+
+    source: str
+    """The row of the table of source kinds."""
+    path: Path
+    """To a name, or to an object with a name; `EACH` may be one of its steps."""
+    optional: bool = False
+    """Its pods start without the source too."""
+
+
+HASH, TIME = "hash", "time"
+
+
+class Stamp(msgspec.Struct, frozen=True):
+    """Where a roll writes its mark, if not among the annotations of a pod template."""
+
+    path: Path
+    """To a map of annotations."""
+    name: str = ""
+    """Empty: the usual one."""
+    value: str = HASH
+    """`HASH`: a digest of what it uses; `TIME`: when; anything else: this very text."""
+
+    @property
+    def restarts(self) -> bool:
+        """Whether it replaces pods though nothing changed."""
+        return self.value != HASH
+
+
+class Members(msgspec.Struct, frozen=True):
+    """Which pods are a workload's, where its own controller does not own them."""
+
+    selector: Path = ()
+    """To a map of labels."""
+    label: str = ""
+    """A label that has the name of the workload as its value."""
+
+
+class Condition(msgspec.Struct, frozen=True):
+    """A condition in a status that tells that a workload is well."""
+
+    type: str
+    status: str = "True"
 
 
 _COUNTS = Counts(
@@ -125,6 +175,16 @@ class Kind(msgspec.Struct, frozen=True):
     """Its controller writes its template anew, with empty fields taken out or put in."""
     borrows_template: bool = False
     """`spec.workloadRef` may name a Deployment whose template it runs."""
+    names: tuple[Naming, ...] = ()
+    """Fields that name sources, besides those of its pod template."""
+    stamp: Stamp | None = None
+    """Where a roll writes, if not into its pod template."""
+    members: Members | None = None
+    """Its pods, if they are not just those that it owns."""
+    well: Condition | None = None
+    """What its status has to say before a rollout is over."""
+    observes: bool = True
+    """Its status tells the generation that its controller has seen."""
 
     @property
     def default_strategy(self) -> Strategy:
@@ -134,22 +194,32 @@ class Kind(msgspec.Struct, frozen=True):
     def kind(self) -> str:
         return api_kind(self.name)
 
+    @property
+    def reads_status(self) -> bool:
+        """Whether its status names sources."""
+        return any(field.path[:1] == ("status",) for field in self.names)
+
+    @property
+    def annotations(self) -> Path:
+        """Where marks are written that are annotations."""
+        return self.stamp.path if self.stamp else (*self.template, "metadata", "annotations")
+
 
 KINDS: tuple[Kind, ...] = (
     Kind(
-        "Deployment", "apps", "v1", "deployments", _TEMPLATE, _ROLLS,
+        "Deployment", "apps", "v1", "deployments", _TEMPLATE, ROLLS,
         revisions=Revisions.REPLICA_SETS, copies_record=True, still=("spec", "paused"),
         keeps_back=True, replicas=_REPLICAS, counts=_COUNTS,
     ),
     Kind(
-        "StatefulSet", "apps", "v1", "statefulsets", _TEMPLATE, _ROLLS,
+        "StatefulSet", "apps", "v1", "statefulsets", _TEMPLATE, ROLLS,
         revisions=Revisions.CONTROLLER_REVISIONS, update_strategy=_UPDATE_STRATEGY,
         replicas=_REPLICAS, sticks=True, counts=msgspec.structs.replace(
             _COUNTS, partition=("spec", "updateStrategy", "rollingUpdate", "partition")
         ),
     ),
     Kind(
-        "DaemonSet", "apps", "v1", "daemonsets", _TEMPLATE, _ROLLS,
+        "DaemonSet", "apps", "v1", "daemonsets", _TEMPLATE, ROLLS,
         revisions=Revisions.CONTROLLER_REVISIONS, update_strategy=_UPDATE_STRATEGY,
         replicas=("status", "desiredNumberScheduled"),
         counts=Counts(
@@ -168,7 +238,7 @@ KINDS: tuple[Kind, ...] = (
         fixed=True,
     ),
     Kind(
-        "Rollout", "argoproj.io", "v1alpha1", "rollouts", _TEMPLATE, _ROLLS,
+        "Rollout", "argoproj.io", "v1alpha1", "rollouts", _TEMPLATE, ROLLS,
         revisions=Revisions.REPLICA_SETS, still=("spec", "paused"), replicas=_REPLICAS,
         counts=msgspec.structs.replace(
             _COUNTS, phase=("status", "phase"), lent=("status", "workloadObservedGeneration")
@@ -194,6 +264,7 @@ class SourceKind(msgspec.Struct, frozen=True):
     """One kind of source."""
 
     name: str
+    """As that of a `Kind`. It is a part of records and digests, so it never changes."""
     group: str
     version: str
     plural: str
@@ -203,6 +274,8 @@ class SourceKind(msgspec.Struct, frozen=True):
     keyed: bool = False
     """Its digests are made with the HMAC key."""
     watched_plural: str = ""
+    paths: tuple[Path, ...] = ()
+    """What of it is content, each path a key; none: `data` and `binaryData`."""
 
     @property
     def plural_to_watch(self) -> str:
@@ -231,12 +304,15 @@ SOURCE_KINDS: tuple[SourceKind, ...] = (
 class Tables:
     """The rows that one installation has: built once, from the settings, and passed on."""
 
-    __slots__ = ("by_name", "kinds", "owners", "sources", "sources_by_name")
+    __slots__ = ("by_name", "custom", "kinds", "owners", "sources", "sources_by_name")
 
     def __init__(self, kinds: Iterable[Kind] = (), sources: Iterable[SourceKind] = ()) -> None:
         """Ours, and these."""
-        self.kinds = (*KINDS, *kinds)
-        self.sources = (*SOURCE_KINDS, *sources)
+        more, more_sources = tuple(kinds), tuple(sources)
+        self.kinds = (*KINDS, *more)
+        self.sources = (*SOURCE_KINDS, *more_sources)
+        self.custom: dict[str, Kind | SourceKind] = {row.name: row for row in more}
+        self.custom |= {row.name: row for row in more_sources}
         self.by_name = {row.name: row for row in self.kinds}
         self.sources_by_name = {row.name: row for row in self.sources}
         self.owners = frozenset((row.group, row.kind) for row in self.kinds)

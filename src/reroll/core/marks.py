@@ -5,9 +5,13 @@ written: into the environment of a container, or as an annotation of the templat
 """
 
 from collections.abc import Iterable
+from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
+
+from reroll.core.kinds import HASH, TIME, Stamp
+from reroll.core.policy import STAMP
 
 
 class Mark(msgspec.Struct, frozen=True, gc=False):
@@ -24,6 +28,17 @@ class Carrier(msgspec.Struct, frozen=True, gc=False):
     name: str
     env: tuple[str, ...] | None
     """The names of its variables, in order; `None` if there is no list."""
+
+
+def own_mark(place: Stamp, stamp: str, at: datetime) -> Mark:
+    """The mark of a kind that has a place of its own for it."""
+    value = {HASH: stamp, TIME: written(at)}.get(place.value, place.value)
+    return Mark(place.name or STAMP, value)
+
+
+def written(at: datetime) -> str:
+    """With microseconds, because a second roll in the same second has to be another value."""
+    return at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
 def write_marks(template: dict[str, Any], marks: Iterable[Mark]) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from reroll.core.kinds import Kind, Path, Strategy
-from reroll.core.marks import Carrier, Mark
+from reroll.core.marks import Carrier, Mark, own_mark, written
 from reroll.core.plan import Plan
 from reroll.core.policy import STATE, Pause
 from reroll.core.records import write
@@ -64,9 +64,10 @@ def _pause(workload: Workload, kind: Kind, plan: Plan, pause: Pause) -> list[Ope
 
 
 def writes_template(kind: Kind, operations: list[Operation]) -> bool:
-    """Whether a patch changes the pod template."""
-    template = pointer(*kind.template) + "/"
-    return any(o["op"] != "test" and o["path"].startswith(template) for o in operations)
+    """Whether a patch changes the pod template, or what its controller makes one of."""
+    paths = (kind.template, *((kind.stamp.path,) if kind.stamp else ()))
+    places = tuple(pointer(*path) + "/" for path in paths if path and path[0] != "metadata")
+    return any(o["op"] != "test" and o["path"].startswith(places) for o in operations)
 
 
 def _record(workload: Workload, text: str) -> list[Operation]:
@@ -129,15 +130,28 @@ def _marks(workload: Workload, kind: Kind, marks: tuple[Mark, ...]) -> list[Oper
 
 
 def _annotated(workload: Workload, kind: Kind, marks: list[Mark]) -> list[Operation]:
-    """Annotations of the template."""
-    metadata: Path = (*kind.template, "metadata")
-    annotations = (*metadata, "annotations")
+    """Annotations of the template, or where else its kind has them written."""
     if not marks:
         return []
+    if kind.stamp:
+        return _placed(workload, kind.stamp.path, marks)
+    metadata: Path = (*kind.template, "metadata")
+    annotations = (*metadata, "annotations")
     return [
         *_parent(metadata, exists=workload.has_template_metadata),
         *_parent(annotations, exists=workload.has_template_annotations),
         *(_add((*annotations, mark.name), mark.value) for mark in marks),
+    ]
+
+
+def _placed(workload: Workload, path: Path, marks: list[Mark]) -> list[Operation]:
+    """Annotations at a path of the workload itself, whatever of it is not there yet."""
+    lacks = int(not workload.has_annotations) if path[0] == "metadata" else workload.lacks
+    there = len(path) - lacks
+    parents = [path[:length] for length in range(there + 1, len(path) + 1)]
+    return [
+        *(step for parent in parents for step in _parent(parent, exists=False)),
+        *(_add((*path, mark.name), mark.value) for mark in marks),
     ]
 
 

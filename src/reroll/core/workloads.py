@@ -76,6 +76,9 @@ class Workload(msgspec.Struct, frozen=True, gc=False):
     has_annotations: bool = True
     has_template_metadata: bool = True
     has_template_annotations: bool = False
+    lacks: int = 0
+    """Of the path where a roll writes, if that is not in its template: the last steps that are not
+    there."""
     template_annotations: dict[str, str] = {}
     """What its template says that a dialect reads there."""
     pins: dict[tuple[str, str], str] = {}
@@ -114,10 +117,6 @@ class _Condition(msgspec.Struct, gc=False):
 
 class _Status(msgspec.Struct, gc=False):
     conditions: list[_Condition] | None = None
-
-
-class _Selector(msgspec.Struct, gc=False, rename="camel"):
-    match_labels: dict[str, str] | None = None
 
 
 class _WorkloadRef(msgspec.Struct, gc=False):
@@ -215,6 +214,7 @@ class _Spec(msgspec.Struct, frozen=True, gc=False):
     template_hash: bytes
     has_template_metadata: bool
     has_template_annotations: bool
+    lacks: int
     template_annotations: dict[str, str]
     pins: dict[tuple[str, str], str]
     pins_text: str | None
@@ -236,31 +236,71 @@ def _spec(kind: Kind, manifest: Manifest, words: Vocabulary) -> _Spec:
     annotations = metadata.annotations if metadata else None
     still = _value(pick(manifest, kind.still), bool) or False
     update = _value(pick(manifest, kind.update_strategy), str)
-    selector = _value(pick(manifest, ("spec", "selector")), _Selector) or _Selector()
     borrows = _value(pick(manifest, ("spec", "workloadRef")), _WorkloadRef)
     pins_text = (annotations or {}).get(PINS)
     pins = read_pins(pins_text) if pins_text else {}
     used, named = mapped_back(uses(template.spec), pins) if template.spec else ((), False)
     beside = _beside(kind, manifest, words)
     return _Spec(
-        uses=tuple(uses(template.spec)) if template.spec else (),
+        uses=(*used, *beside.uses),
         template_hash=fingerprint(raw, loose=kind.loose) if raw else b"",
         has_template_metadata=metadata is not None,
         has_template_annotations=annotations is not None,
+        lacks=beside.lacks,
         template_annotations=words.said_by(annotations or {}),
         pins=pins,
         pins_text=pins_text,
         named=named,
         containers=tuple(map(_carrier, containers)),
-        marks=_marks(annotations or {}, containers, words),
+        marks=_marks(annotations or {}, containers, words) | beside.marks,
         still=still,
         replaces_pods=kind.replaces_pods and update != "OnDelete",
-        selector=tuple(sorted((selector.match_labels or {}).items())),
+        selector=_selector(kind, manifest),
         borrows=borrows.name
         if kind.borrows_template and borrows and borrows.kind == "Deployment"
         else "",
         problems=problems,
     )
+
+
+class _Beside(msgspec.Struct, frozen=True, gc=False):
+    """What matters of a workload beside its pod template."""
+
+    uses: tuple[Use, ...] = ()
+    lacks: int = 0
+    marks: dict[str, str] = {}
+
+
+_NOTHING = _Beside()
+
+
+def _beside(kind: Kind, manifest: Manifest, words: Vocabulary) -> _Beside:
+    if not kind.names and kind.stamp is None:
+        return _NOTHING
+    document = {
+        "spec": _value(manifest.spec, object),
+        "status": _value(manifest.status, object) if kind.reads_status else None,
+    }
+    path = kind.stamp.path if kind.stamp else ()
+    notes = next((value for _, value in values_at(document, path)), None) if path else None
+    texts = notes.items() if isinstance(notes, dict) else ()
+    return _Beside(
+        tuple(named(kind.names, document)),
+        lacking(document, path),
+        {name: text for name, text in texts if name in words.marks and isinstance(text, str)},
+    )
+
+
+_MATCH_LABELS = ("spec", "selector", "matchLabels")
+
+
+def _selector(kind: Kind, manifest: Manifest) -> tuple[tuple[str, str], ...]:
+    """The labels that its pods have."""
+    members = kind.members
+    if members and members.label:
+        return ((members.label, manifest.metadata.name),)
+    path = members.selector if members else _MATCH_LABELS
+    return tuple(sorted((_value(pick(manifest, path), dict[str, str]) or {}).items()))
 
 
 def _carrier(container: Container) -> Carrier:
@@ -360,11 +400,13 @@ def _value(raw: msgspec.Raw | None, type_: type[T]) -> T | None:
 def _decode(
     raw: msgspec.Raw | None, kind: Kind, manifest: Manifest
 ) -> tuple[PodTemplate, tuple[Problem, ...]]:
+    where = Key(kind.name, manifest.metadata.namespace, manifest.metadata.name)
+    path = ".".join(kind.template)
     if not raw:
-        return PodTemplate(), ()
+        # One that may run another's is judged by whoever knows that.
+        missing = kind.template and not kind.borrows_template
+        return PodTemplate(), (Problem(f"{path} of {where} is not there"),) if missing else ()
     try:
         return msgspec.json.decode(raw, type=PodTemplate), ()
     except (msgspec.DecodeError, RecursionError) as error:
-        where = Key(kind.name, manifest.metadata.namespace, manifest.metadata.name)
-        path = ".".join(kind.template)
         return PodTemplate(), (Problem(f"{path} of {where} is not a pod template: {error}"),)

@@ -7,6 +7,7 @@ import base64
 import binascii
 from collections.abc import Mapping
 from datetime import datetime
+from typing import Any
 
 import msgspec
 
@@ -14,7 +15,9 @@ from reroll.core.dialects.reroll import allowed_namespaces, ignores
 from reroll.core.dialects.rows import Plain
 from reroll.core.dialects.table import ALL, Dialects
 from reroll.core.digest import value_digests
+from reroll.core.kinds import EACH, SourceKind
 from reroll.core.objects import Content, Key, Moment
+from reroll.core.places import shown, values_at
 from reroll.core.policy import IGNORE
 from reroll.core.workloads import Metadata
 
@@ -72,9 +75,13 @@ def content(
     changed: Moment,
     dialects: Dialects = ALL,
     hashed: frozenset[str] = frozenset(),
+    row: SourceKind | None = None,
 ) -> Content:
-    """What is kept of a source. `keyring` is for a Secret; `hashed`: for whom hashes are needed."""
-    values = values_of(source, are_encoded=keyring is not None)
+    """What is kept of a source. `keyring` is for a Secret; `hashed`: for whom hashes are needed.
+
+    `row`: of a kind that has its content elsewhere than ConfigMaps and Secrets have.
+    """
+    values = _values(source, row, are_encoded=keyring is not None)
     if keyring is None:
         digests = {"": value_digests(values, None)}
     else:
@@ -92,7 +99,10 @@ def content(
     return annotated(kept, source.metadata, dialects)
 
 
-def _plain(source: Source, is_secret: bool) -> Plain:
+def _plain(source: Source, row: SourceKind | None, is_secret: bool) -> Plain:
+    if row and row.paths:
+        key = Key(row.name, source.metadata.namespace, source.metadata.name)
+        return Plain(key, _values(source, row, are_encoded=False))
     key = Key(
         "Secret" if is_secret else "ConfigMap", source.metadata.namespace, source.metadata.name
     )
@@ -100,6 +110,38 @@ def _plain(source: Source, is_secret: bool) -> Plain:
     texts = values_of(without, are_encoded=is_secret)
     binaries = values_of(msgspec.structs.replace(source, data=msgspec.Raw()), are_encoded=False)
     return Plain(key, texts, binaries)
+
+
+def _values(source: Source, row: SourceKind | None, *, are_encoded: bool) -> dict[str, bytes]:
+    if row is None or not row.paths:
+        return values_of(source, are_encoded=are_encoded)
+    roots = {root: getattr(source, name) for name, root in _roots(row)}
+    document = {root: msgspec.json.decode(raw) for root, raw in roots.items() if raw}
+    values = {}
+    for path in row.paths:
+        found = [value for _, value in values_at(document, path)]
+        if found:
+            what = found if EACH in path else found[0]
+            values[shown(path)] = msgspec.json.encode(what, order="sorted")
+    return values
+
+
+def _roots(row: SourceKind) -> list[tuple[str, str]]:
+    """The fields that a row needs of an object, each with a name that Python can have."""
+    roots = dict.fromkeys(path[0] for path in row.paths)
+    return [(_USUAL.get(root, f"root{number}"), root) for number, root in enumerate(roots)]
+
+
+_USUAL = {"data": "data", "binaryData": "binary_data"}
+
+
+def model(row: SourceKind) -> type[Any]:
+    """What objects of a kind are decoded into: no more of them than is content."""
+    if not row.paths:
+        return Source
+    roots = {name: root for name, root in _roots(row) if root not in _USUAL}
+    fields = [(name, msgspec.Raw, msgspec.Raw()) for name in roots]
+    return msgspec.defstruct(row.kind, fields, bases=(Source,), rename=roots, gc=False)
 
 
 def values_of(source: Source, *, are_encoded: bool) -> dict[str, bytes]:

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from reroll.clock import Clock
 from reroll.controller.logs import Log
@@ -10,7 +10,7 @@ from reroll.controller.pace import Pacer
 from reroll.controller.report import Teller
 from reroll.core.dialects.rows import Options
 from reroll.core.dialects.table import DIALECTS, Dialects
-from reroll.core.kinds import Kind, SourceKind, Strategy, Watched
+from reroll.core.kinds import Kind, SourceKind, Strategy, Tables, Watched
 from reroll.core.objects import Key
 from reroll.core.policy import Policy
 from reroll.core.selectors import Selector, parse_selector
@@ -35,6 +35,9 @@ from reroll.kube.client import Client
 from reroll.kube.errors import Malformed
 from reroll.kube.watch import Watch
 from reroll.settings import Settings
+
+if TYPE_CHECKING:
+    from reroll.features.rollout.shapes import Shapes
 
 NAMESPACES = wire.Resource("", "v1", "namespaces", "Namespace", namespaced=False)
 READERS = 8
@@ -109,6 +112,7 @@ class Rollouts:
         Pods(client, clock, self.world, self.reader).install(self.roller)
         self.jobs = Jobs(client, clock, self.world, telemetry)
         self.jobs.install(self.roller)
+        self._shapes = _shapes(client, settings.tables)
         self.digest_key = Key("Secret", namespace, settings.digest_key)
         self.acting = False
 
@@ -153,6 +157,8 @@ class Rollouts:
                     self.world.sources.refused(feed.kind, place)
                 elif state in {"listing", "watching"}:
                     self.world.sources.allowed(feed.kind, place)
+            if self._shapes:
+                self._shapes.watched(feed.kind, state)
             if problem:
                 log.warning("watch", resource=kind.full_name, state=state, problem=problem)
             else:
@@ -173,6 +179,8 @@ class Rollouts:
     async def read(self) -> None:
         """Follow what the watches do not bring; on every replica."""
         async with asyncio.TaskGroup() as group:
+            if self._shapes:
+                group.create_task(self._shapes.run())
             for _ in range(READERS):
                 group.create_task(self.reader.run())
 
@@ -208,6 +216,15 @@ class Rollouts:
             is_to_come = any(feed.is_to_bring(key) for feed in feeds)
         if not is_to_come or key == self.digest_key:
             self.reader.want(key)
+
+
+def _shapes(client: Client, tables: Tables) -> "Shapes | None":
+    """What looks at the rows of a config file, if there are any."""
+    if not tables.custom:
+        return None
+    from reroll.features.rollout.shapes import Shapes
+
+    return Shapes(client, tables.custom, log)
 
 
 def _unreadable(key: Key, problem: str) -> None:

@@ -10,7 +10,7 @@ from reroll.core.kinds import Kind, SourceKind, Watched
 from reroll.core.objects import Key, Moment
 from reroll.core.pins import is_copy
 from reroll.core.workloads import Manifest
-from reroll.features.rollout.content import MountReport, Source, Stub
+from reroll.features.rollout.content import MountReport, Source, Stub, model
 from reroll.features.rollout.world import World
 from reroll.kube import watch
 from reroll.kube.errors import Malformed
@@ -117,6 +117,8 @@ class SourceFeed(Feed):
         super().__init__(world, namespace, odd)
         self.kind = kind.name
         self._row = kind
+        if kind.paths and self.whole:
+            self.model = model(kind)
 
     def _seen(self, obj: Any, *, initial: bool) -> None:
         self._world.copies.seen(self._key(obj), obj.metadata)
@@ -134,7 +136,7 @@ class SourceFeed(Feed):
         super()._close(version)
         self._world.copies.listed(self.kind, self._namespace)
         if self.whole:
-            for key in self._known():
+            for key in self._world.sources.of(self.kind, self._namespace):
                 self._world.sources.confirmed(key, version)
 
 

@@ -130,6 +130,9 @@ class Pods:
         if row.revisions is Revisions.REPLICA_SETS:
             owners |= await self._owned_sets(seen.key.namespace, selector, owners)
         mine = [p for p in pods if not p.is_over and _owner(p.metadata.owner_references) in owners]
+        if row.members and selector:
+            # Its operator owns them, by whatever else it makes: its labels are what tells.
+            mine = [p for p in pods if not p.is_over]
         return mine, replicas(row, manifest)
 
     async def _owned_sets(self, namespace: str, selector: str, owners: set[str]) -> set[str]:

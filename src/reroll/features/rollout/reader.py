@@ -22,7 +22,7 @@ from reroll.core.policy import STATE
 from reroll.core.records import Record, read
 from reroll.core.workloads import Manifest, Metadata, Owner, Workload
 from reroll.features.rollout import keyring
-from reroll.features.rollout.content import Source, Stub
+from reroll.features.rollout.content import Source, Stub, model
 from reroll.features.rollout.feed import MountFeed
 from reroll.features.rollout.world import World
 from reroll.kube import wire
@@ -80,6 +80,8 @@ class Reader:
     ) -> None:
         self._client, self._world, self.kinds, self._problem = client, world, kinds, problem
         self._rows = world.tables.sources_by_name
+        custom = [row for row in self._rows.values() if row.paths]
+        self._decoders = {row.name: msgspec.json.Decoder(model(row)) for row in custom}
         self._queue: Queue[Key] = Queue(clock)
         self._backoff = Backoff(clock)
         self.mounts: list[MountFeed] = []
@@ -163,7 +165,8 @@ class Reader:
             self._problem(key, f"{error}; grant `get` on {row.plural}")
             self._queue.add(key, self._backoff.failed(key, at_least=30.0))
         else:
-            self._world.sources.seen(row, _source.decode(raw), watched=False)
+            source = self._decoders.get(row.name, _source).decode(raw)
+            self._world.sources.seen(row, source, watched=False)
             if not at_least:
                 self._world.sources.confirmed(key, latest)
 

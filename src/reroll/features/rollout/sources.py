@@ -192,7 +192,7 @@ class Sources:
         keyring = self.keyring if kind.keyed else None
         after = metadata.version - 1 if watched else known.unsure_since
         moment = Moment(after, metadata.version, changed_at(metadata))
-        new = content(source, keyring, moment, self._scope.dialects, known.hashed)
+        new = content(source, keyring, moment, self._scope.dialects, known.hashed, kind)
         if not self._scope.sources.matches(metadata.labels or {}):
             new = msgspec.structs.replace(new, ignored=True)
         self.content_seen(key, new, metadata.version)

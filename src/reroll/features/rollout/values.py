@@ -35,7 +35,7 @@ _source = msgspec.json.Decoder(Source)
 async def with_marks_of_values(client: Client, world: World, seen: Snapshot, decided: Plan) -> Plan:
     """A plan with the marks that are made of values, where there are any."""
     by = world.dialects.of_values(seen.policy.by, decided.roll)
-    if not by:
+    if not by or seen.kind.stamp:
         return decided
     more = await marks_of_values(client, world.sources, seen, by)
     marks = (*decided.marks, *more)

@@ -271,9 +271,11 @@ class World:
         """Whether some glob means this source, whether or not it is known yet."""
         return self._globs.mean(source)
 
-    def _met(self, source: Key) -> None:
-        """Globs mean a source that nobody knew so far."""
+    def _met(self, source: Key, but: Key | None = None) -> None:
+        """Globs mean a source that nobody knew so far, those of `but` aside."""
         for key in tuple(self._globs.users_of(source)):
+            if key == but:
+                continue
             tracked = self.workloads[key]
             refs = self._references(tracked.workload, tracked.policy)
             self._link(key, tracked, refs)
@@ -282,7 +284,11 @@ class World:
     def _link(self, key: Key, tracked: Tracked, refs: tuple[Reference, ...]) -> None:
         """Keep the index of who uses what."""
         old = {ref.source for ref in tracked.references}
+        new = [ref.source for ref in refs if ref.source not in self.sources]
         self.sources.link(key, old, {ref.source: ref.terms for ref in refs})
+        for source in new:
+            # Somebody else's glob may mean it too, and nobody knew it when that was looked at.
+            self._met(source, but=key)
 
     # Sources
 

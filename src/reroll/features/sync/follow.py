@@ -65,7 +65,8 @@ class Follow:
 
     async def join(self, work: Work, deadline: datetime) -> None:
         """A rollout that somebody else began is waited for too: the controller, or a deploy."""
-        if not work.kind.counts or not self.workload(work).replaces_pods:
+        told = work.kind.counts or work.kind.well
+        if not told or not self.workload(work).replaces_pods:
             return
         found, outcome = await self.health(work, deadline), work.outcome
         if found is None or not found.replacing:

@@ -32,6 +32,8 @@ class NoWayBackError(Exception):
 
 async def undo(client: Client, clock: Clock, look: Look, work: Work, now: Any) -> None:
     """`now`: the template that the workload has."""
+    if not work.kind.template:
+        raise NoWayBackError("it has no pod template to go back to")
     raw, words = pick(work.before, work.kind.template), look.world.dialects.words
     before = msgspec.json.decode(raw) if raw else {}
     rolled = now if work.after is None else work.after
