@@ -173,23 +173,21 @@ class Injector:
         self, one: Injection, resource: wire.Resource, target: Target, made: Made
     ) -> Verdict:
         """Compare with the target, and write what is missing."""
+        home = one.key.namespace
         try:
             found = await self._writer.read(resource, target)
         except NotFound:
             self._targets.forget(resource)
             self._targets.follow(one.key, resource, target, None)
+            if target.namespace != home:
+                return _not_allowed(target, home)
             return Verdict(Reason.TARGET_MISSING, f"{target} does not exist")
         except Forbidden:
             return Verdict(Reason.FORBIDDEN, _grant("get", resource, target))
         self._targets.follow(one.key, resource, target, looks(found.metadata))
-        home = one.key.namespace
         is_foreign = target.is_source or target.namespace != home
         if is_foreign and not consents(found.metadata.annotations, home):
-            return Verdict(
-                Reason.NOT_ALLOWED,
-                f"{target} does not let Injections of namespace {home} write to it; annotate it "
-                f"with {ALLOW_FROM}: {home!r}",
-            )
+            return _not_allowed(target, home)
         try:
             return await self._compared(one, found, made)
         except PathError as error:
@@ -353,6 +351,16 @@ def _as_patch(before: Status, after: Status) -> dict[str, Any]:
 def _grant(verb: str, resource: wire.Resource, target: Target) -> str:
     where = f" in namespace {target.namespace}" if target.namespace else ""
     return f"{target} may not be written: grant `{verb}` on {resource.full_name}{where}"
+
+
+def _not_allowed(target: Target, home: str) -> Verdict:
+    """The same whether it exists, where who asks may not know that."""
+    missing = "" if target.namespace == home else "does not exist, or "
+    return Verdict(
+        Reason.NOT_ALLOWED,
+        f"{target} {missing}does not let Injections of namespace {home} write to it; its owner "
+        f"annotates it with {ALLOW_FROM}: {home!r}",
+    )
 
 
 def _refused(error: RefusedError, found: Found) -> Verdict:
