@@ -16,6 +16,8 @@ EVERYTHING: dict[str, Any] = {
     "networkPolicy": {"enabled": True, "apiServerCIDRs": ["10.0.0.1/32"]},
     "serviceMonitor": {"enabled": True, "labels": {"release": "prometheus"}},
     "podMonitor": {"enabled": True},
+    "prometheusRule": {"enabled": True, "runbooks": "https://wiki.example/"},
+    "dashboard": {"enabled": True},
     "priorityClassName": "system-cluster-critical",
     "imagePullSecrets": ["registry"],
     "nodeSelector": {"kubernetes.io/os": "linux"},
@@ -59,6 +61,11 @@ def of_kind(objects: list[Object], kind: str) -> list[Object]:
 
 def the(objects: list[Object], kind: str) -> Object:
     (found,) = of_kind(objects, kind)
+    return found
+
+
+def named(objects: list[Object], kind: str, name: str) -> Object:
+    (found,) = (each for each in of_kind(objects, kind) if each["metadata"]["name"] == name)
     return found
 
 

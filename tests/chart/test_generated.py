@@ -20,7 +20,7 @@ def test_the_plain_manifests_are_what_the_chart_makes(helm: Tool, name: str) -> 
 
     written = (chart.ROOT / "deploy" / name).read_text(encoding="utf-8")
 
-    assert written == chart.manifests(run, name), f"run `{chart.UPDATE}`"
+    assert written == chart.installation(run, name), f"run `{chart.UPDATE}`"
     assert "helm" not in written.lower()
 
 

@@ -1,5 +1,6 @@
 """Real helm and kubectl on the control plane: what the chart makes is taken, and goes again."""
 
+import base64
 import json
 import threading
 from collections.abc import Callable
@@ -8,11 +9,12 @@ from typing import Any
 
 import pytest
 import yaml
-from tests.chart.rendered import EVERYTHING, template
+from tests.chart.rendered import EVERYTHING, of_kind, template
 from tests.support import chart
 from tests.support.tools import Tool
 
 from reroll.devcluster.api import Api, path_to
+from reroll.devcluster.cluster import DevCluster
 
 Release = Callable[..., str]
 # Those that a release may leave: what the controller made itself, and what a namespace has anyway.
@@ -71,10 +73,57 @@ def test_from_the_whole_cluster_to_some_namespaces_and_back(
     api.wait_gone(somewhere)
 
 
+@pytest.mark.parametrize("version", ["helm", "helm4"])
+def test_an_upgrade_leaves_alone_what_the_controller_wrote_into_the_webhook(
+    request: pytest.FixtureRequest,
+    version: str,
+    api: Api,
+    cluster: DevCluster,
+    home: str,
+    release: Release,
+) -> None:
+    helm: Tool = request.getfixturevalue(version)
+    values = {
+        "replicas": 0,
+        "features": {"revisions": True},
+        "pins": {"mode": "webhook", "namespaceSelector": only(home)},
+    }
+    release(helm, "install", values)
+    group = "admissionregistration.k8s.io/v1"
+    name = f"{name_of(home)}-{home}-pins"
+    path = path_to("MutatingWebhookConfiguration", name, version=group)
+    bundle = base64.b64encode(cluster.layout.ca.read_bytes()).decode()
+    written = [{"op": "add", "path": "/webhooks/0/clientConfig/caBundle", "value": bundle}]
+    api.patch(path, written, "json", fieldManager="reroll")
+
+    release(helm, "upgrade", {**values, "commonLabels": {"example.com/team": "platform"}})
+
+    found = api.get(path)
+    assert found["metadata"]["labels"]["example.com/team"] == "platform"
+    (hook,) = found["webhooks"]
+    assert hook["clientConfig"]["caBundle"] == bundle
+    assert hook["namespaceSelector"]["matchLabels"] == only(home)["matchLabels"]
+
+
+def only(home: str) -> dict[str, Any]:
+    """There is one cluster for all tests."""
+    return {"matchLabels": {"kubernetes.io/metadata.name": home}}
+
+
+def test_the_definition_of_injections_stays_when_the_release_goes(helm: Tool) -> None:
+    objects = template(helm, {"features": {"injections": True}})
+
+    (definition,) = of_kind(objects, "CustomResourceDefinition")
+    assert definition["metadata"]["annotations"] == {"helm.sh/resource-policy": "keep"}
+    less = template(helm, {"features": {"injections": True}, "crds": {"install": False}})
+    assert of_kind(less, "CustomResourceDefinition") == []
+
+
 def test_the_api_server_knows_every_field(
     helm: Tool, kubectl: Tool, home: str, monitors: None
 ) -> None:
-    objects = template(helm, {**EVERYTHING, "tests": {"enabled": False}}, home=home, name=home)
+    without = {"tests": {"enabled": False}, "crds": {"install": False}}
+    objects = template(helm, {**EVERYTHING, **without}, home=home, name=home)
     # An answer of the API server's, of which nothing stays.
     strict = ("--dry-run=server", "--validate=strict", "--output", "name", "--filename", "-")
 
@@ -87,9 +136,10 @@ def test_the_api_server_knows_every_field(
 def test_the_plain_manifests_are_taken(kubectl: Tool, home: str, name: str, tmp_path: Path) -> None:
     text = (chart.ROOT / "deploy" / name).read_text(encoding="utf-8")
     first, *objects = [each for each in yaml.safe_load_all(text) if each]
+    # What is in no namespace may be there already, by another test.
+    objects = [each for each in objects if "namespace" in each["metadata"]]
     for each in objects:
-        if "namespace" in each["metadata"]:
-            each["metadata"]["namespace"] = home
+        each["metadata"]["namespace"] = home
     strict = ("--dry-run=server", "--validate=strict", "--output", "name", "--filename", "-")
 
     said = kubectl("create", *strict, input=yaml.safe_dump_all(objects))

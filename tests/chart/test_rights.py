@@ -1,17 +1,22 @@
 """The chart's roles say what the program's own table says, whatever is on and wherever it looks."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.chart.rendered import granted, of_kind, template, the
+import yaml
+from tests.chart.rendered import granted, named, of_kind, template, the
+from tests.support.chart import ROOT
 from tests.support.tools import Tool
 
-from reroll.core import rights
+from reroll.core import custom, rights
 from reroll.core.kinds import KINDS, SOURCE_KINDS
 from reroll.core.rights import Feature
 
+EXAMPLES = ROOT / "examples" / "kinds"
 STRATEGIES = {Feature.EVICT, Feature.RELOAD, Feature.TRIGGER, Feature.RECREATE}
 OPTIONAL = {Feature.REVISIONS, Feature.INJECTIONS}
+ROLE = "reroll-reroll"
 CHOICES: dict[str, tuple[dict[str, Any], frozenset[Feature]]] = {
     "the defaults": ({}, rights.DEFAULT),
     **{
@@ -36,9 +41,47 @@ def test_the_rights_are_those_of_the_features_that_are_on(
     objects = template(helm, values)
 
     everywhere = rights.cluster(KINDS, features=features)
+    assert granted(named(objects, "ClusterRole", ROLE)["rules"]) == granted(everywhere)
+    own = rights.own("reroll-digest-key", "reroll", features=features)
+    assert granted(the(objects, "Role")["rules"]) == granted(own)
+
+
+def test_the_webhook_of_an_older_cluster_has_its_rights_too(helm: Tool) -> None:
+    objects = template(helm, {"features": {"revisions": True}}, "--kube-version", "1.30.0")
+
+    features = rights.DEFAULT | {Feature.REVISIONS, Feature.WEBHOOK}
+    everywhere = rights.cluster(KINDS, features=features, webhook=f"{ROLE}-pins")
     assert granted(the(objects, "ClusterRole")["rules"]) == granted(everywhere)
     own = rights.own("reroll-digest-key", "reroll", features=features)
     assert granted(the(objects, "Role")["rules"]) == granted(own)
+    assert the(objects, "MutatingWebhookConfiguration")["metadata"]["name"] == f"{ROLE}-pins"
+
+
+@pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.yaml")), ids=lambda path: path.stem)
+def test_kinds_of_the_settings_have_their_rights(helm: Tool, path: Path) -> None:
+    rows = yaml.safe_load(path.read_text(encoding="utf-8"))
+    # Nothing else is there that brings the rights on pods.
+    only = {**rows, "exclude-kinds": [kind.name for kind in KINDS]}
+
+    objects = template(helm, {"settings": only})
+
+    tables, problems = custom.tables(rows.get("kinds"), rows.get("sources"))
+    own = {kind.name for kind in KINDS}
+    added = [kind for kind in tables.kinds if kind.name not in own]
+    assert problems == []
+    assert granted(the(objects, "ClusterRole")["rules"]) == granted(
+        rights.cluster(added, sources=tables.sources)
+    )
+
+
+def test_injections_have_a_role_that_others_add_to(helm: Tool) -> None:
+    objects = template(helm, {"features": {"injections": True}})
+
+    role = named(objects, "ClusterRole", f"{ROLE}-injections")
+    (selector,) = role["aggregationRule"]["clusterRoleSelectors"]
+    assert selector["matchLabels"] == {"rbac.reroll.dev/aggregate-to-injection": "true"}
+    binding = named(objects, "ClusterRoleBinding", f"{ROLE}-injections")
+    assert binding["roleRef"]["name"] == role["metadata"]["name"]
 
 
 def test_a_kind_that_is_left_alone_needs_no_rights(helm: Tool) -> None:

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 import yaml
-from tests.chart.rendered import EVERYTHING, of_kind, pod_specs, template, the
-from tests.support.chart import CHART
+from tests.chart.rendered import EVERYTHING, named, of_kind, pod_specs, template, the
+from tests.support.chart import CHART, DECIDED
 from tests.support.tools import Tool
 
 from reroll.settings import SETTINGS, Setting, resolve
@@ -32,6 +32,22 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
     "a kind that is none": ({"settings": {"exclude-kinds": ["Pod"]}}, "value must be one of"),
     "a pull policy that is none": ({"image": {"pullPolicy": "x"}}, "'Always', 'IfNotPresent'"),
     "the values of another chart": ({"reloader": {"autoReloadAll": True}}, "reroll migrate flags"),
+    "a setting that another value decides": (
+        {"settings": {"features": ["evict"]}},
+        "additional properties 'features' not allowed",
+    ),
+    "a row without its resource": (
+        {"settings": {"kinds": [{"kind": "Kafka"}]}},
+        "missing property 'resource'",
+    ),
+    "a policy for some namespaces": (
+        {
+            "features": {"revisions": True},
+            "pins": {"mode": "policy"},
+            "settings": {"namespaces": ["a"]},
+        },
+        "use `template`",
+    ),
     "several without a leader": (
         {"replicas": 2, "settings": {"leader-election": False}},
         "use one replica, or elect a leader",
@@ -67,7 +83,7 @@ def test_the_next_helm_tells_it_too(helm4: Tool, case: str) -> None:
 
 
 def settings_of(objects: list[dict[str, Any]]) -> dict[str, Any]:
-    (text,) = the(objects, "ConfigMap")["data"].values()
+    text = named(objects, "ConfigMap", "reroll")["data"]["reroll.yaml"]
     found: dict[str, Any] = yaml.safe_load(text)
     return found
 
@@ -84,12 +100,96 @@ def given(row: Setting) -> Any:
 # These two are for looking at some namespaces in two ways.
 @pytest.mark.parametrize("without", ["namespaces", "namespace-selector"])
 def test_every_setting_can_be_given_and_arrives(helm: Tool, without: str) -> None:
-    settings = {row.key: given(row) for row in SETTINGS if row.key != without}
+    left = {without, *DECIDED}
+    settings = {row.key: given(row) for row in SETTINGS if row.key not in left}
 
     arrived = settings_of(template(helm, {"replicas": 1, "settings": settings}))
 
-    assert arrived == settings
+    assert {key: arrived[key] for key in settings} == settings
     assert resolve({}, {}, arrived, "reroll.yaml")
+
+
+# Kubernetes before the policy, features and the settings that they decide.
+DECISIONS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+    "nothing": ({}, {"features": ["evict", "recreate", "reload", "trigger"]}),
+    "less": (
+        {"features": {"evict": False, "reload": False}},
+        {"features": ["recreate", "trigger"]},
+    ),
+    "injections": ({"features": {"injections": True}}, {"injections": True}),
+    "revisions": (
+        {"features": {"revisions": True}},
+        {
+            "features": ["evict", "recreate", "reload", "revisions", "trigger"],
+            "webhook": ":9443",
+            "webhook-names": ["reroll-webhook.reroll.svc"],
+            "webhook-configuration": "reroll-reroll-pins",
+        },
+    ),
+    "revisions by name": (
+        {"features": {"revisions": True}, "pins": {"mode": "template"}},
+        {"pins": "template"},
+    ),
+    "revisions in some namespaces": (
+        {"features": {"revisions": True}, "settings": {"namespaces": ["shop"]}},
+        {"pins": "template"},
+    ),
+}
+
+
+@pytest.mark.parametrize(("values", "expected"), DECISIONS.values(), ids=DECISIONS.keys())
+def test_the_controller_is_told_of_its_features(
+    helm: Tool, values: dict[str, Any], expected: dict[str, Any]
+) -> None:
+    settings = settings_of(template(helm, values, "--kube-version", "1.30.0"))
+
+    assert settings.items() >= expected.items()
+    assert settings.keys() <= {
+        "lease",
+        "digest-key",
+        "log-format",
+        "features",
+        "namespaces",
+        *expected,
+    }
+    assert resolve({}, {}, settings, "reroll.yaml")
+
+
+@pytest.mark.parametrize(
+    ("minor", "served", "made"),
+    [
+        (28, (), "MutatingWebhookConfiguration"),
+        (35, (), "MutatingWebhookConfiguration"),
+        (35, ("v1beta1",), "v1beta1"),
+        (36, (), "v1"),
+    ],
+)
+def test_pods_are_rewritten_by_the_best_that_a_cluster_has(
+    helm: Tool, minor: int, served: tuple[str, ...], made: str
+) -> None:
+    group = "admissionregistration.k8s.io"
+    flags = [f"--api-versions={group}/{each}/MutatingAdmissionPolicy" for each in served]
+
+    objects = template(
+        helm, {"features": {"revisions": True}}, "--kube-version", f"1.{minor}.0", *flags
+    )
+
+    found = [each for each in objects if each["apiVersion"].startswith(group)]
+    policy = [f"{group}/{made}"] * 2
+    assert [each["apiVersion"] for each in found] == policy or [each["kind"] for each in found] == [
+        made
+    ]
+    assert all(each["metadata"]["labels"]["reroll.dev/part"] == "pins" for each in found)
+
+
+def test_the_alerts_name_runbooks_where_they_are_and_the_dashboard_is_whole(helm: Tool) -> None:
+    objects = template(helm, EVERYTHING)
+
+    alerts = the(objects, "PrometheusRule")["spec"]["groups"][0]["rules"]
+    urls = {alert["annotations"]["runbook_url"] for alert in alerts}
+    assert all(url.startswith("https://wiki.example/docs/runbooks/") for url in urls)
+    dashboard = named(objects, "ConfigMap", "reroll-dashboard")
+    assert json.loads(dashboard["data"]["reroll.json"])["panels"]
 
 
 def test_everything_at_once_is_made(helm: Tool) -> None:
@@ -141,6 +241,13 @@ def test_a_changed_setting_changes_the_pods_and_another_value_does_not(helm: Too
 
     assert pods({}) == pods({"service": {"port": 80}})
     assert pods({}) != pods({"settings": {"debounce": "5s"}})
+
+
+def test_a_policy_that_a_cluster_does_not_serve_is_told(helm: Tool) -> None:
+    values = {"features": {"revisions": True}, "pins": {"mode": "policy"}}
+    with pytest.raises(AssertionError) as told:
+        template(helm, values, "--kube-version", "1.30.0")
+    assert "serves no MutatingAdmissionPolicy" in str(told.value)
 
 
 def test_one_replica_has_no_disruption_budget(helm: Tool) -> None:

@@ -20,7 +20,8 @@ from reroll import __version__
 from reroll.core import rights
 from reroll.core.kinds import KINDS, SOURCE_KINDS
 from reroll.core.values import Address, DialectNames, KindNames, OtherNames, SourceKinds, Texts
-from reroll.settings import SETTINGS, Setting
+from reroll.features.pins import manifests
+from reroll.settings import ROWS, SETTINGS, Setting
 
 ROOT = Path(__file__).parents[2]
 CHART = ROOT / "charts" / "reroll"
@@ -94,7 +95,9 @@ def _put(found: dict[str, Any], value: Value) -> None:
 
 def _schema_of(value: Value) -> dict[str, Any]:
     if value.schema == "settings":
-        return {**_object(), "properties": {row.key: _setting(row) for row in SETTINGS}}
+        rows = {key: {"description": KINDS_TEXT, **ROWS_TYPE} for key in ROWS}
+        given = {row.key: _setting(row) for row in SETTINGS if row.key not in DECIDED}
+        return {**_object(), "properties": {**given, **rows}}
     more = json.loads(value.schema) if value.schema else {}
     return {"type": TYPES[type(value.default)], **more}
 
@@ -102,6 +105,11 @@ def _schema_of(value: Value) -> dict[str, Any]:
 def _object() -> dict[str, Any]:
     return {"type": "object", "additionalProperties": False, "properties": {}}
 
+
+DECIDED = {"features", "injections", "webhook", "webhook-names", "webhook-configuration"}
+"""Settings that follow from other values of the chart."""
+KINDS_TEXT = "rows for the tables of kinds, as in the config file"
+ROWS_TYPE = {"type": "array", "items": {"type": "object", "required": ["kind", "resource"]}}
 
 TYPES = {bool: "boolean", int: "integer", str: "string", dict: "object", list: "array"}
 TEXTS = {"type": "array", "items": {"type": "string"}}
@@ -182,10 +190,37 @@ def chart() -> str:
     return re.sub(r"(?m)^appVersion: .*$", f'appVersion: "{__version__}"', text)
 
 
+# files/ that others own
+
+
+def pins() -> str:
+    """What rewrites pods, less what the release decides: names, namespace and version."""
+    policy, binding = manifests.policy("v1")
+    (webhook,) = manifests.webhook(manifests.Service("", ""))
+    (hook,) = webhook["webhooks"]
+    service = {key: hook["clientConfig"]["service"][key] for key in ("path", "port")}
+    found = {
+        "policy": policy["spec"],
+        "binding": {"matchResources": binding["spec"]["matchResources"]},
+        "webhook": {**hook, "clientConfig": {"service": service}},
+    }
+    plain = json.loads(json.dumps(found))  # a part that stands in two places is written twice
+    return f"# {MARK}\n{yaml.safe_dump(plain, sort_keys=False, width=100)}"
+
+
+def _copy(*path: str) -> Callable[[], str]:
+    """Helm reads only what is in the chart."""
+    return lambda: ROOT.joinpath(*path).read_text(encoding="utf-8")
+
+
 FILES: dict[Path, Callable[[], str]] = {
     CHART / "Chart.yaml": chart,
     CHART / "values.schema.json": schema,
     CHART / "files" / "rights.yaml": rights_file,
+    CHART / "files" / "pins.yaml": pins,
+    CHART / "files" / "injections.yaml": _copy("deploy", "crds", "injections.reroll.dev.yaml"),
+    CHART / "files" / "alerts.yaml": _copy("deploy", "alerts", "reroll.yaml"),
+    CHART / "files" / "dashboard.json": _copy("deploy", "grafana", "reroll.json"),
     CHART / "README.md": readme,
 }
 
@@ -200,13 +235,13 @@ INSTALLATIONS: dict[str, tuple[str, dict[str, Any]]] = {
     ),
     "reroll-all-features.yaml": (
         "Reroll for a whole cluster, with every feature.",
-        {"features": {"revisions": True, "injections": True}},
+        {"features": {"revisions": True, "injections": True}, "crds": {"keep": False}},
     ),
 }
 NAMESPACE = "reroll"
 
 
-def manifests(helm: Callable[..., str], name: str) -> str:
+def installation(helm: Callable[..., str], name: str) -> str:
     """What the chart makes of the values of one installation, for kubectl."""
     title, given = INSTALLATIONS[name]
     with tempfile.NamedTemporaryFile("w", suffix=".yaml") as file:
@@ -242,7 +277,7 @@ def main() -> None:
         return subprocess.run(command, check=True, text=True, stdout=subprocess.PIPE).stdout
 
     for name in INSTALLATIONS:
-        (ROOT / "deploy" / name).write_text(manifests(helm, name), encoding="utf-8")
+        (ROOT / "deploy" / name).write_text(installation(helm, name), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -10,6 +10,12 @@
 {{- if and (index $settings "namespaces") (index $settings "namespace-selector") }}
 {{- fail "`settings.namespace-selector` needs to see all namespaces and `settings.namespaces` does not; use one" }}
 {{- end }}
+{{- if and (index $settings "namespaces") (has (include "reroll.pins" .) (list "policy" "webhook")) }}
+{{- fail "`pins.mode` policy and webhook are for a whole cluster and `settings.namespaces` is not; use `template`" }}
+{{- end }}
+{{- if and (eq (include "reroll.pins" .) "policy") (not (include "reroll.policyVersion" .)) }}
+{{- fail "`pins.mode` is policy, and this cluster serves no MutatingAdmissionPolicy (Kubernetes 1.36; 1.34 with the v1beta1 API on); use `webhook` or `template`" }}
+{{- end }}
 {{- if and (not (include "reroll.port" .)) (or .Values.serviceMonitor.enabled .Values.podMonitor.enabled) }}
 {{- fail "`settings.listen` is empty, so there are no metrics to ask for; turn `serviceMonitor` and `podMonitor` off, or listen" }}
 {{- end }}

@@ -80,7 +80,43 @@ imagePullSecrets:
 {{- define "reroll.settings" -}}
 {{- $name := include "reroll.fullname" . -}}
 {{- $own := dict "lease" $name "digest-key" (printf "%s-digest-key" $name) "log-format" "json" -}}
+{{- $on := list -}}
+{{- range $feature, $is := omit .Values.features "injections" }}{{ if $is }}{{ $on = append $on $feature }}{{ end }}{{ end -}}
+{{- $_ := set $own "features" $on -}}
+{{- if .Values.features.injections }}{{ $_ := set $own "injections" true }}{{ end -}}
+{{- $mode := include "reroll.pins" . -}}
+{{- if eq $mode "template" }}{{ $_ := set $own "pins" "template" }}{{ end -}}
+{{- if eq $mode "webhook" -}}
+{{- $_ := set $own "webhook" (printf ":%d" (int .Values.pins.webhookPort)) -}}
+{{- $_ := set $own "webhook-names" (list (printf "%s-webhook.%s.svc" $name .Release.Namespace)) -}}
+{{- $_ := set $own "webhook-configuration" (printf "%s-pins" (include "reroll.clusterName" .)) -}}
+{{- end -}}
 {{- merge (deepCopy .Values.settings) $own | toYaml -}}
+{{- end -}}
+
+{{/* Who rewrites pods of pinned templates; nobody without revisions. */}}
+{{- define "reroll.pins" -}}
+{{- $mode := .Values.pins.mode -}}
+{{- if not .Values.features.revisions -}}
+{{- else if ne $mode "auto" -}}
+{{- $mode -}}
+{{- else if index .Values.settings "namespaces" -}}
+template
+{{- else if include "reroll.policyVersion" . -}}
+policy
+{{- else -}}
+webhook
+{{- end -}}
+{{- end -}}
+
+{{/* The version of MutatingAdmissionPolicies that can be counted on; empty if there is none. */}}
+{{- define "reroll.policyVersion" -}}
+{{- $api := "admissionregistration.k8s.io" -}}
+{{- if or (.Capabilities.APIVersions.Has (printf "%s/v1/MutatingAdmissionPolicy" $api)) (semverCompare ">=1.36.0-0" .Capabilities.KubeVersion.Version) -}}
+v1
+{{- else if .Capabilities.APIVersions.Has (printf "%s/v1beta1/MutatingAdmissionPolicy" $api) -}}
+v1beta1
+{{- end -}}
 {{- end -}}
 
 {{/* The port of metrics and probes; empty if it does not listen. */}}
