@@ -5,6 +5,7 @@ A hold is an annotation on the object itself, so it holds whoever rolls: the con
 
 import argparse
 import asyncio
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from difflib import get_close_matches
 from typing import Any, NamedTuple
@@ -18,12 +19,15 @@ from reroll.cli.targets import workload_target
 from reroll.clock import SystemClock
 from reroll.core.durations import parse_duration, parse_time
 from reroll.core.kinds import Tables
-from reroll.core.policy import HOLD
+from reroll.core.patches import Operation, pointer
+from reroll.core.policy import HOLD, STATE
+from reroll.core.records import read, write
+from reroll.core.revisions import released
 from reroll.features.rollout.content import Stub
 from reroll.features.rollout.feature import NAMESPACES
 from reroll.kube import wire
 from reroll.kube.decode import Decoder
-from reroll.kube.errors import ApiError, NotFound
+from reroll.kube.errors import ApiError, Conflict, Invalid, NotFound
 
 NAMESPACE_WORDS = frozenset(("namespace", "namespaces", "ns"))
 LONGEST = timedelta(days=3650)
@@ -44,6 +48,12 @@ class Result(NamedTuple):
     before: str
     after: str
     problem: str = ""
+    let_go: bool = False
+    """It was held at a revision, and is no longer."""
+
+    @property
+    def is_changed(self) -> bool:
+        return bool(self.before) or self.let_go
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -123,6 +133,7 @@ async def _annotate(view: View, target: Target, value: str | None) -> Result:
         found = Decoder(Stub).item(await view.client.send(request))
         annotations = found.metadata.annotations if isinstance(found, Stub) else None
         before = (annotations or {}).get(HOLD, "")
+        let_go = value is None and await _let_go(view, target, annotations or {})
         if before != (value or ""):
             body = {"metadata": {"annotations": {HOLD: value}}}
             await view.client.send(wire.merge_patch(resource, namespace, name, body))
@@ -130,7 +141,27 @@ async def _annotate(view: View, target: Target, value: str | None) -> Result:
         return Result(target, "", "", await _missing(view, target))
     except ApiError as error:
         return Result(target, "", "", str(error))
-    return Result(target, before, value or "")
+    return Result(target, before, value or "", let_go=bool(let_go))
+
+
+async def _let_go(view: View, target: Target, annotations: Mapping[str, str]) -> bool:
+    """End that a workload is held at a revision: whoever rolls it sees that in its record."""
+    text = annotations.get(STATE)
+    record = released(read(text), SystemClock().now())
+    if record is None:
+        return False
+    path = pointer("metadata", "annotations", STATE)
+    operations: list[Operation] = [
+        {"op": "test", "path": path, "value": text},
+        {"op": "add", "path": path, "value": write(record)},
+    ]
+    try:
+        await view.client.send(
+            wire.json_patch(target.resource, target.namespace, target.name, operations)
+        )
+    except Invalid:
+        raise Conflict(f"{target} is being rolled at this moment; try again") from None
+    return True
 
 
 async def _missing(view: View, target: Target) -> str:
@@ -148,7 +179,7 @@ def _show(output: str, results: list[Result], *, releasing: bool) -> None:
         return
     word = "released" if releasing else "held"
     rows = [
-        (str(one.target), word if one.before or not releasing else "was not held", one.after)
+        (str(one.target), word if one.is_changed or not releasing else "was not held", one.after)
         for one in done
     ]
     columns = ("WHAT", "RESULT") if releasing else ("WHAT", "RESULT", "HOLD")
@@ -162,5 +193,6 @@ def _facts(one: Result) -> dict[str, Any]:
         "name": one.target.name,
         "before": one.before,
         "hold": one.after,
+        "revision": "released" if one.let_go else "",
         "problem": one.problem,
     }

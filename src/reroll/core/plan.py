@@ -241,7 +241,7 @@ def copy_missing(seen: Snapshot, found: Comparison, _now: datetime) -> Plan | No
     if not lost:
         return None
     reason = Reason.REVISION_MISSING
-    return Plan(reason, f"{reason.sentence}: {', '.join(lost)}")
+    return Plan(reason, f"{reason.sentence}: {_told(lost)}")
 
 
 def held_at(seen: Snapshot, found: Comparison, _now: datetime) -> Plan | None:
@@ -252,9 +252,13 @@ def held_at(seen: Snapshot, found: Comparison, _now: datetime) -> Plan | None:
     if revisions.task(seen) or not (chosen := revisions.chosen_by_somebody(seen)):
         return None
     there = revisions.in_template(seen)
-    names = ", ".join(f"{s.kind.lower()}/{s.name}={there[s]}" for s in chosen)
+    names = _told({source: there[source] for source in chosen})
     since = f" since {record.held:%Y-%m-%d %H:%M:%S %Z}" if record.held else ""
     return Plan(Reason.HELD_AT, f"{Reason.HELD_AT.sentence}: {names}{since}")
+
+
+def _told(pins: revisions.Chosen) -> str:
+    return _text(pins).replace(",", ", ")
 
 
 def unchanged(seen: Snapshot, found: Comparison, _now: datetime) -> Plan | None:

@@ -6,6 +6,7 @@ somebody else chose: an undo, an abort, an old template applied again.
 """
 
 from collections.abc import Mapping
+from datetime import datetime
 
 from reroll.core.compare import Comparison, Snapshot
 from reroll.core.kinds import Strategy
@@ -13,7 +14,7 @@ from reroll.core.objects import Content, Key, Problem
 from reroll.core.pins import PINNABLE, TOKEN, copy_name, copy_names
 from reroll.core.policy import DOMAIN
 from reroll.core.reasons import Reason
-from reroll.core.records import Record
+from reroll.core.records import Record, Unreadable, successor
 from reroll.core.rewrite import read_pins
 
 Chosen = dict[Key, str]
@@ -122,11 +123,24 @@ def rolled(seen: Snapshot, found: Comparison) -> Chosen:
 def completed(seen: Snapshot) -> tuple[Chosen, Chosen]:
     """The pins that a template gets where some are lacking, and those of the record with them."""
     pins, there, before = current(seen), in_template(seen), recorded(seen)
-    for_template = {source: there.get(source, pin) for source, pin in pins.items()}
+    kept = there.keys() - _beyond_repair(seen)
+    for_template = {
+        source: there[source] if source in kept else pin for source, pin in pins.items()
+    }
     for_record = {
-        source: before.get(source, pin) if source in there else pin for source, pin in pins.items()
+        source: before.get(source, pin) if source in kept else pin for source, pin in pins.items()
     }
     return for_template, for_record
+
+
+def _beyond_repair(seen: Snapshot) -> set[Key]:
+    """Sources whose copy is gone and cannot be made again, though what its pods use did not change.
+
+    Nobody chose that copy, so a new one does as well.
+    """
+    before = recorded(seen)
+    _, lost = restorable(seen)
+    return {source for source, pin in lost.items() if before.get(source) == pin}
 
 
 def task(seen: Snapshot) -> Reason | None:
@@ -138,8 +152,17 @@ def task(seen: Snapshot) -> Reason | None:
         return Reason.RELEASED
     by_name = seen.policy.pin == "template" or record.named
     is_nameless = bool(seen.workload.pins) and by_name and not seen.workload.named
-    lacking = current(seen).keys() - in_template(seen).keys()
+    lacking = current(seen).keys() - (in_template(seen).keys() - _beyond_repair(seen))
     return Reason.PINNED if lacking or is_nameless else None
+
+
+def released(record: Record | Unreadable | None, now: datetime) -> Record | None:
+    """The record of one that is no longer held at a revision; `None` if it is not."""
+    if not isinstance(record, Record) or record.held is None:
+        return None
+    return successor(
+        record, int(now.timestamp()), at=now, why=Reason.RELEASED.word, pins=None, held=None
+    )
 
 
 def chosen_by_somebody(seen: Snapshot) -> list[Key]:
@@ -161,10 +184,12 @@ def are_left(seen: Snapshot) -> bool:
     return ours and bool(seen.workload.pins) and not seen.kind.fixed
 
 
-def restorable(seen: Snapshot) -> tuple[Chosen, list[str]]:
-    """Copies that are missing: those that can be made again, and the rest as `configmap/app=…`."""
+def restorable(seen: Snapshot) -> tuple[Chosen, Chosen]:
+    """Copies that are missing: those that can be made again, and the rest."""
     again: Chosen = {}
-    lost = []
+    lost: Chosen = {}
+    if not seen.copies_missing:
+        return again, lost
     for source, pin in sorted(in_template(seen).items()):
         if Key(source.kind, source.namespace, pin) not in seen.copies_missing:
             continue
@@ -172,5 +197,5 @@ def restorable(seen: Snapshot) -> tuple[Chosen, list[str]]:
         if isinstance(content, Content) and pin in copy_names(source, content):
             again[source] = pin
         else:
-            lost.append(f"{source.kind.lower()}/{source.name}={pin}")
+            lost[source] = pin
     return again, lost

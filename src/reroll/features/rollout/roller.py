@@ -195,7 +195,10 @@ class Roller:
         await self._write(seen, decided)
         self._tell(seen, decided, Result.DONE)
         self._world.settled(seen.workload.key)
-        return 0.0 if decided.record and decided.record.todo else None
+        # A record of what is there may be the first of two steps: pins come after it. And who has
+        # none any more is not heard of again.
+        more = (decided.roll is None and seen.policy.revisions) or decided.pins == ""
+        return 0.0 if more or (decided.record and decided.record.todo) else None
 
     async def carry_out(self, seen: Snapshot, decided: Plan) -> None:
         """Write a plan that somebody made by hand."""
