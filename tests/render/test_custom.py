@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 import yaml
 from tests.render.manifests import configmap, pick, secret, stream
+from tests.scenarios import custom
 from tests.support.command import reroll
 
 from reroll.cli.errors import Exit
@@ -48,6 +49,29 @@ def test_a_pod_template_of_a_custom_kind_gets_a_checksum(config: Path) -> None:
     assert reroll("render", input=text).out == text
 
 
+def test_a_kind_without_a_pod_template_gets_its_checksum_where_its_operator_passes_it_on(
+    tmp_path: Path,
+) -> None:
+    path = custom.config(tmp_path, custom.rows("prometheus-operator", "cloudnative-pg"))
+    uses = {"secrets": ["db"], "configMaps": ["app"]}
+    objects = [
+        {"apiVersion": f"{group}/v1", "kind": kind, "metadata": {"name": "m"}, "spec": spec}
+        for group, kind, spec in (
+            ("monitoring.coreos.com", "Prometheus", uses),
+            ("monitoring.coreos.com", "Alertmanager", {"secrets": ["unknown"]}),
+            ("postgresql.cnpg.io", "Cluster", {"envFrom": [{"configMapRef": {"name": "app"}}]}),
+        )
+    ]
+
+    end = reroll("render", "--config", path, input=stream(configmap(), secret(), *objects))
+
+    assert (end.code, end.err) == (Exit.OK, "")
+    written = pick(end.out, "Prometheus")["spec"].pop("podMetadata")["annotations"]
+    assert written.keys() == {"checksum/config"}
+    assert pick(end.out, "Alertmanager") == objects[1]
+    assert pick(end.out, "Cluster") == objects[2], "an annotation of its own restarts it"
+
+
 def test_names_in_custom_kinds_follow_by_their_paths(config: Path) -> None:
     end = reroll(
         "render", "--names", "--config", config, input=stream(configmap(), secret(), MACHINE)
@@ -70,13 +94,13 @@ def test_the_environment_can_name_the_file(config: Path, monkeypatch: pytest.Mon
 @pytest.mark.parametrize(
     ("kinds", "sentence"),
     [
-        ("Machine", "Expected `array`, got `str` - at `kinds`"),
-        ([{"group": "x"}], "Object missing required field `kind` - at `kinds[0]`"),
-        ([{"kind": "M", "place": "a"}], "Object contains unknown field `place`"),
-        ([{"kind": "M", "template": "a..b"}], "'a..b' is not a path; write e.g. spec.files[]"),
+        ("Machine", "kinds: is not a list"),
+        ([{"group": "x"}], "kinds[0]: kind is missing"),
+        ([{"kind": "M", "place": "a"}], "kinds[0] (M): there is no field 'place'"),
+        ([{"kind": "M", "template": "a..b"}], "'a..b' is not a path; write e.g. spec.files[*]"),
         (
-            [{"kind": "M", "references": [{"source": "Pod", "path": "a"}]}],
-            "Invalid enum value 'Pod'",
+            [{"kind": "M", "references": [{"source": "Pod", "path": "spec.a"}]}],
+            "'Pod' is no kind of source; use configmap, secret",
         ),
     ],
 )

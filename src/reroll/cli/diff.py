@@ -70,7 +70,7 @@ def run(args: argparse.Namespace) -> int:
         raise CommandError("give one render or two, not more; a folder is one", Exit.USAGE)
     if args.renders == ["-", "-"]:
         raise CommandError("standard input can be one of the two, not both", Exit.USAGE)
-    reading = Reading(args.namespace or "", kinds=custom_kinds(args).kinds)
+    reading = Reading(args.namespace or "", tables=custom_kinds(args).tables)
     before, after = (_parsed(_inputs(each), reading) for each in args.renders)
     return _show(args, compare(Side(before), Side(after), args.annotation), [])
 
@@ -90,9 +90,9 @@ def _parsed(given: list[Input], reading: Reading) -> Manifests:
 
 
 async def _with_cluster(view: View, args: argparse.Namespace) -> int:
-    reading = Reading(args.namespace or view.home, kinds=custom_kinds(args).kinds)
+    reading = Reading(args.namespace or view.home, tables=custom_kinds(args).tables)
     after = _parsed(_inputs(args.renders[0]), reading)
-    rows = [one for one in after.workloads if one.key.name]
+    rows = [one for one in after.workloads if one.key.name and one.kind.template]
     answers = await asyncio.gather(*(_live(view, one) for one in rows))
     there = {one.key: answer for one, answer in zip(rows, answers, strict=True) if answer}
     live = [found for found, _ in there.values()]
@@ -113,7 +113,8 @@ def _of_cluster(objects: list[Any], reading: Reading) -> Manifests:
 async def _live(view: View, workload: Workload) -> tuple[Any, Any] | None:
     """The workload as it is, and the template that it would have; `None` if it is new."""
     key, kind = workload.key, workload.kind
-    resource = cluster.resource(kind) if kind.plural else await view.find(kind.group, kind.name)
+    known = kind.plural and kind.version
+    resource = cluster.resource(kind) if known else await view.find(kind.group, kind.kind)
     if resource is None:
         return None
     try:

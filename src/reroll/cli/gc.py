@@ -82,7 +82,7 @@ def run(args: argparse.Namespace) -> int:
         raise CommandError(f"--keep: {args.keep} is less than none; use 0 or more", Exit.USAGE)
     also = [_resource(text) for text in args.also]
     custom = custom_kinds(args)
-    more = {(row.group, row.name) for row in custom.kinds if not row.plural} | custom.fields.keys()
+    more = custom.fields.keys()
 
     async def action(view: View) -> int:
         for resource in also:

@@ -145,7 +145,7 @@ def _rendered(args: argparse.Namespace, given: list[Input]) -> bytes:
         )
     try:
         more = custom_kinds(args)
-        reading = Reading(args.namespace, key, more.kinds, only_checksums=not args.names)
+        reading = Reading(args.namespace, key, more.tables, only_checksums=not args.names)
         manifests = read(given, reading)
         if not args.names and any(NAMES in one.annotations for one in manifests.objects):
             manifests = read(given, msgspec.structs.replace(reading, only_checksums=False))
@@ -154,7 +154,9 @@ def _rendered(args: argparse.Namespace, given: list[Input]) -> bytes:
             annotation=args.annotation,
             per_source=args.per_source,
             strict=args.strict,
-            naming=Naming(args.names, Hash(args.hash), key is not None, more.kinds, more.fields),
+            naming=Naming(
+                args.names, Hash(args.hash), key is not None, more.tables.kinds, more.fields
+            ),
         )
         made = changes(manifests, options, _elsewhere(args, manifests, key))
         rendered = edited(manifests, made)

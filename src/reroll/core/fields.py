@@ -129,7 +129,7 @@ WITHOUT_NAMESPACE = frozenset(("ClusterRole", "StorageClass", "PersistentVolume"
 
 def fields(group: str, kind: str, kinds: Iterable[Kind] = KINDS) -> tuple[Field, ...]:
     """The fields of one kind, each from the root of its objects."""
-    rows = [(k.group, k.name, (*k.template, "spec")) for k in kinds if k.template]
+    rows = [(k.group, k.kind, (*k.template, "spec")) for k in kinds if k.template]
     for of_group, of_kind, path in (*rows, *PODS):
         if (of_group, of_kind) == (group, kind):
             return tuple(

@@ -9,7 +9,7 @@ from typing import Any
 from reroll.core.kinds import EACH, Naming, Path
 from reroll.core.references import Use
 
-_NAMES = ("name", "secretName", "configMapName")
+NAME_FIELDS = ("name", "secretName", "configMapName")
 """How objects call the field that names a source."""
 
 
@@ -28,7 +28,7 @@ def _use(field: Naming, place: str, value: Any) -> Use | None:
         return Use(field.source, value, place, optional=field.optional)
     if not isinstance(value, Mapping):
         return None
-    name = next((found for key in _NAMES if (found := _text(value.get(key)))), "")
+    name = next((found for key in NAME_FIELDS if (found := _text(value.get(key)))), "")
     if not name:
         return None
     keys = _keys(value)

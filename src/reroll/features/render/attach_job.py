@@ -9,7 +9,7 @@ import hashlib
 from typing import Any
 
 from reroll.core import rights
-from reroll.core.kinds import Kind, SourceKind
+from reroll.core.kinds import TABLES, Kind, SourceKind
 from reroll.core.names import ATTACHING, Scheme, claimed
 from reroll.core.objects import Key
 from reroll.core.policy import ENABLED
@@ -68,6 +68,8 @@ def attach_jobs(rendered: Manifests, image: str) -> list[dict[str, Any]]:
 def _uses(one: Workload, namespace: str, configs: list[tuple[SourceKind, str]]) -> bool:
     if one.key.namespace != namespace or not one.key.name or _is_ours(one):
         return False
+    if one.kind.name not in TABLES.by_name:
+        return False  # `reroll attach` knows only the kinds that every installation has.
     text = str(_template(one))
     return any(name in text for _, name in configs)
 

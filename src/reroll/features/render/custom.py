@@ -1,75 +1,40 @@
-"""Kinds that no table knows, as a config file describes them.
+"""The kinds of a config file, for whoever reads manifests: the same rows as the controller's.
 
-kinds:
-  - group: example.com
-    kind: Machine
-    template: spec.template            # it holds a pod template
-    references:                        # fields that name a source, besides those of its pods
-      - source: ConfigMap
-        path: spec.files[].configMap   # [] is each item of a list
+What only an API server needs to know of a kind, its version and resource, may be left out.
 """
 
-import re
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any
 
 import msgspec
 
-from reroll.core.fields import EACH, Field
-from reroll.core.kinds import KINDS, Kind, Path, Strategy
-
-_STEP = re.compile(r"(?P<name>[^.\[\]\s]+)(?P<each>\[\])?")
-
-
-class _Reference(msgspec.Struct, forbid_unknown_fields=True):
-    source: Literal["ConfigMap", "Secret"]
-    path: str
-
-
-class _Row(msgspec.Struct, forbid_unknown_fields=True):
-    kind: str
-    group: str = ""
-    template: str = ""
-    references: list[_Reference] = []
-
-
-class _File(msgspec.Struct):
-    """A config file, as far as it matters here."""
-
-    kinds: list[_Row] = []
+from reroll.core.fields import Field
+from reroll.core.kinds import TABLES, Kind, Tables
+from reroll.core.places import NAME_FIELDS
 
 
 class Custom(msgspec.Struct, frozen=True):
-    kinds: tuple[Kind, ...] = KINDS
-    """The table of workload kinds, with those of the file."""
+    tables: Tables = TABLES
+    """With the rows of the file."""
     fields: dict[tuple[str, str], tuple[Field, ...]] = {}
-    """By group and kind."""
+    """What names sources in the kinds of the file, besides their pods, by group and kind."""
 
 
 def custom(document: Mapping[str, Any]) -> Custom:
-    """The kinds of a config file; a `ValueError` says what is wrong with it."""
-    try:
-        rows = msgspec.convert(document, _File).kinds
-    except msgspec.ValidationError as error:
-        raise ValueError(str(error).replace("`$.", "`")) from None
-    kinds = [
-        Kind(row.kind, row.group, "", "", path(row.template), (Strategy.STAMP,))
-        for row in rows
-        if row.template
-    ]
-    fields: dict[tuple[str, str], tuple[Field, ...]] = {}
-    for row in rows:
-        given = tuple(Field(each.source, path(each.path)) for each in row.references)
-        fields[row.group, row.kind] = (*fields.get((row.group, row.kind), ()), *given)
-    return Custom((*KINDS, *kinds), fields)
+    """The kinds of a config file; a `ValueError` says all that is wrong with them."""
+    from reroll.core.custom import tables
+
+    found, problems = tables(document.get("kinds"), document.get("sources"), served=False)
+    if problems:
+        raise ValueError("\n  ".join(problems))
+    rows = [row for row in found.custom.values() if isinstance(row, Kind)]
+    return Custom(found, {(row.group, row.kind): _fields(row) for row in rows})
 
 
-def path(text: str) -> Path:
-    """`spec.files[].name` as steps."""
-    steps: list[str] = []
-    for part in text.split("."):
-        found = _STEP.fullmatch(part)
-        if found is None:
-            raise ValueError(f"{text!r} is not a path; write e.g. spec.files[].configMap")
-        steps += (found["name"], *([EACH] if found["each"] else ()))
-    return tuple(steps)
+def _fields(row: Kind) -> tuple[Field, ...]:
+    """A path leads to a name, or to an object that has one."""
+    return tuple(
+        Field(field.source, (*field.path, *more))
+        for field in row.names
+        for more in ((), *((name,) for name in NAME_FIELDS))
+    )

@@ -67,7 +67,8 @@ class Side:
         templates: Mapping[Key, Any] | None = None,
     ) -> None:
         self.contents = {**(live or {}), **contents_of(manifests)}
-        self.workloads = {one.key: one for one in manifests.workloads if one.key.name}
+        rows = (one for one in manifests.workloads if one.kind.template)
+        self.workloads = {one.key: one for one in rows if one.key.name}
         self._templates = templates or {}
         self.plain = {
             key: Key(key.kind, key.namespace, claim.plain)

@@ -12,8 +12,9 @@ from typing import NamedTuple
 
 import msgspec
 
-from reroll.core.kinds import KINDS, Kind, SourceKind
+from reroll.core.kinds import TABLES, Kind, SourceKind, Tables
 from reroll.core.objects import Content, Key
+from reroll.core.places import named
 from reroll.core.pods import PodTemplate
 from reroll.core.policy import DOMAIN, Policy
 from reroll.core.references import Use, uses
@@ -87,7 +88,7 @@ class Reading(msgspec.Struct, frozen=True):
     """The namespace of objects that name none."""
     key: bytes | None = None
     """The HMAC key for Secrets."""
-    kinds: tuple[Kind, ...] = KINDS
+    tables: Tables = TABLES
     only_checksums: bool = False
     """Nothing else will be written, so what that does not need may be forgotten."""
 
@@ -144,17 +145,17 @@ def read(inputs: Several[Input], reading: Reading) -> Manifests:
             problems.append(_sentence(found, number, error))
         except UndecodableError as error:
             problems.append(str(error))
-    found.workloads = [_treated(found, each, problems) for each in found.workloads]
+    found.workloads = [_treated(found, each, reading.tables, problems) for each in found.workloads]
     if problems:
         raise BadInputError(problems)
     return found
 
 
-def _treated(found: Manifests, workload: Workload, problems: list[str]) -> Workload:
+def _treated(found: Manifests, workload: Workload, tables: Tables, problems: list[str]) -> Workload:
     """A workload with what it and its Namespace ask for, if that is in the stream too."""
     made, home = workload.object, workload.key.namespace
     namespace = found.namespaces.get(home, {})
-    asked = wishes(made.annotations, namespace, workload.key)
+    asked = wishes(made.annotations, namespace, workload.key, tables)
     where = found.where(made.place.input, made.place.node.start) if asked.problems else ""
     problems += (f"{where}: {problem.sentence}" for problem in asked.problems)
     return msgspec.structs.replace(workload, policy=asked)
@@ -205,7 +206,7 @@ def _add_document(
         new = found.workloads[before:]
         keep_only(
             document.root,
-            [(*each.object.place.path, *each.kind.template, "metadata") for each in new],
+            [(*each.object.place.path, *each.kind.annotations[:-1]) for each in new],
         )
 
 
@@ -237,9 +238,10 @@ def _add_object(found: Manifests, place: Place, reading: Reading) -> None:
     if (source := DATA_KINDS.get((made.group, made.key.kind))) and made.key.name:
         _add_source(found, made, source, reading)
     kind = next(
-        (k for k in reading.kinds if (k.group, k.name) == (made.group, made.key.kind)), None
+        (k for k in reading.tables.kinds if (k.group, k.kind) == (made.group, made.key.kind)),
+        None,
     )
-    if kind is not None and kind.template:
+    if kind is not None and (kind.template or _has_a_place(kind)):
         _add_workload(found, made, kind)
 
 
@@ -292,8 +294,17 @@ def shown(key: Key) -> str:
     return str(key) if key.namespace else f"{key.kind} {key.name}"
 
 
+def _has_a_place(kind: Kind) -> bool:
+    """Whether a checksum has a place in it, though it has no pod template."""
+    return kind.stamp is not None and kind.stamp.path[0] != "metadata"
+
+
 def _add_workload(found: Manifests, made: Object, kind: Kind) -> None:
-    node = at(made.place.node, kind.template)
+    beside = tuple(named(kind.names, value_of(made.place.node))) if kind.names else ()
+    node = at(made.place.node, kind.template) if kind.template else None
+    if not kind.template:
+        found.workloads.append(Workload(made, kind, beside))
+        return
     if node is None or not isinstance(aimed(node), Mapping):
         return
     try:
@@ -304,4 +315,4 @@ def _add_workload(found: Manifests, made: Object, kind: Kind) -> None:
             node.start, f"`{path}` of {shown(made.key)} is not a pod template: {error}"
         ) from None
     used = tuple(uses(template.spec)) if template.spec else ()
-    found.workloads.append(Workload(made, kind, used))
+    found.workloads.append(Workload(made, kind, (*used, *beside)))

@@ -100,7 +100,7 @@ def checksum_changes(
 
 def _stamped(workload: Workload, entries: dict[Step, Value]) -> Change:
     place = workload.object.place
-    path = (*place.path, *workload.kind.template, "metadata", "annotations")
+    path = (*place.path, *workload.kind.annotations)
     return Change(place, Put(path, entries))
 
 

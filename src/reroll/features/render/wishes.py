@@ -10,7 +10,7 @@ import msgspec
 
 from reroll.core.claims import claimed
 from reroll.core.dialects.reroll import allowed_namespaces, ignores, policy
-from reroll.core.kinds import SOURCE_KINDS, Watched
+from reroll.core.kinds import SOURCE_KINDS, TABLES, Tables, Watched
 from reroll.core.objects import Content, Key, Reference
 from reroll.core.patterns import Pattern
 from reroll.core.policy import Claim, Policy
@@ -21,9 +21,11 @@ __all__ = ["allowed_namespaces", "ignores", "references_of", "wishes"]
 _KINDS = frozenset(row.name for row in SOURCE_KINDS if row.watched is not Watched.STATUSES)
 
 
-def wishes(annotations: Mapping[str, str], namespace: Mapping[str, str], key: Key) -> Policy:
+def wishes(
+    annotations: Mapping[str, str], namespace: Mapping[str, str], key: Key, tables: Tables = TABLES
+) -> Policy:
     """What the annotations of a workload ask for, and those of its Namespace."""
-    return policy(annotations, namespace, Policy(), key)
+    return policy(annotations, namespace, Policy(), key, tables)
 
 
 def references_of(
@@ -36,5 +38,7 @@ def references_of(
             return [key for key in contents if pattern.matches(key, home)]
         return [Key(pattern.kind, pattern.namespace or home, pattern.name)]
 
-    everything = msgspec.structs.replace(asked, claims=(Claim(kinds=_KINDS, named=asked.sources),))
+    # Custom resources count where a controller sees them, not in a stream.
+    named = tuple(one for one in asked.sources if one.kind in TABLES.sources_by_name)
+    everything = msgspec.structs.replace(asked, claims=(Claim(kinds=_KINDS, named=named),))
     return claimed(home, uses, everything, matching)
