@@ -18,7 +18,7 @@ from reroll.core.objects import Key
 from reroll.core.reasons import Reason
 from reroll.core.rights import Feature
 from reroll.core.workloads import Metadata
-from reroll.features.doctor.access import ask, by_feature, lacks
+from reroll.features.doctor.access import Question, ask, by_feature, lacks
 from reroll.features.doctor.features import APIS, questions_of, switched_on
 from reroll.kube import wire
 from reroll.kube.client import Client
@@ -110,15 +110,18 @@ class Checkup:
         return found
 
     async def _tell(self, missing: Mapping[Feature, str]) -> None:
-        for feature in sorted(missing.keys() | self._known.keys()):
-            why = missing.get(feature)
-            if why is None:
-                log.info("a feature is whole again", feature=feature.value)
-            elif why != self._known.get(feature):
+        news = {one: why for one, why in missing.items() if why != self._known.get(one)}
+        for feature in sorted(self._known.keys() - missing.keys()):
+            log.info("a feature is whole again", feature=feature.value)
+        for feature, why in sorted(news.items()):
+            log.warning("a feature is off", feature=feature.value, problem=why)
+        # Where it has roles in some namespaces only, its own may not be among them.
+        events = Question(Feature.ROLLING, "create", "", "events", self._namespace)
+        if news and not await ask(self._client, [events]):
+            place = Key(LEASES.kind, self._namespace, self._settings.lease)
+            identity = (LEASES.api_version, await self._uid())
+            for feature, why in sorted(news.items()):
                 message = f"{feature.value} is off, or works in part: the controller {why}"
-                log.warning("a feature is off", feature=feature.value, problem=why)
-                place = Key(LEASES.kind, self._namespace, self._settings.lease)
-                identity = (LEASES.api_version, await self._uid())
                 self._announcer.announce(place, identity, Reason.FEATURE_OFF, message)
 
     async def _uid(self) -> str:
