@@ -37,6 +37,7 @@ COMMANDS: tuple[tuple[str, str, str], ...] = (
     ("explain", "reroll.cli.explain", "why a workload rolls or does not, in plain sentences"),
     ("graph", "reroll.cli.graph", "who uses which ConfigMaps and Secrets: a tree or a picture"),
     ("history", "reroll.cli.history", "what rolled, when, why, and who had changed what"),
+    ("revisions", "reroll.cli.revisions", "what each revision has, and going back to one"),
     ("audit", "reroll.cli.audit", "which running pods have stale configuration now"),
     ("key", "reroll.cli.key", "the keys for digests of Secrets: which are in use, and a new one"),
     ("doctor", "reroll.cli.doctor", "check an installation, and say what to do"),

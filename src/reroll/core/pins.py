@@ -15,7 +15,7 @@ from reroll.core.names import LONGEST_NAME, marks
 from reroll.core.objects import Content, Key
 from reroll.core.policy import DOMAIN
 from reroll.core.references import Use
-from reroll.core.rewrite import PINS, Pins, read_pins, rewrites
+from reroll.core.rewrite import PINS, Pins, Rewrite, read_pins, rewrites
 
 
 class Labelled(Protocol):
@@ -82,6 +82,12 @@ def write_pins_into(template: dict[str, Any], pins: str, old: Pins, *, named: bo
         for step in one.steps[:-1]:
             here = here[step]
         here[one.steps[-1]] = one.copy
+
+
+def renamed(spec: Mapping[str, Any], old: Pins, new: Pins) -> tuple[Rewrite, ...]:
+    """The fields of a pod spec that have to name something else than they do, see `renames`."""
+    found = rewrites(spec, renames(old, new))
+    return tuple(one for one in found if one.plain != one.copy)
 
 
 def renames(old: Pins, new: Pins) -> Mapping[tuple[str, str], str]:

@@ -11,12 +11,12 @@ from reroll.clock import Clock
 from reroll.core.compare import Snapshot
 from reroll.core.kinds import Kind
 from reroll.core.objects import Problem
-from reroll.core.pins import renames
+from reroll.core.pins import renamed
 from reroll.core.plan import Plan
 from reroll.core.policy import DOMAIN
 from reroll.core.reasons import Reason
 from reroll.core.records import Record
-from reroll.core.rewrite import Rewrite, read_pins, rewrites
+from reroll.core.rewrite import Rewrite, read_pins
 from reroll.core.workloads import Manifest, Workload, pick
 from reroll.features.names.attach import Owner
 from reroll.features.pins.installed import Installed
@@ -94,9 +94,7 @@ class Pinning:
         raw = await self._client.send(wire.get(wire.resource_of(kind), key.namespace, key.name))
         template = pick(_manifest.decode(raw), kind.template)
         document: dict[str, Any] = msgspec.json.decode(template) if template else {}
-        names = renames(seen.workload.pins, read_pins(pins))
-        found = rewrites(document.get("spec") or {}, names)
-        return tuple(one for one in found if one.plain != one.copy)
+        return renamed(document.get("spec") or {}, seen.workload.pins, read_pins(pins))
 
     async def tidy(self, seen: Snapshot) -> None:
         await self._owners.tidy(seen)
