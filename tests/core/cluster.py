@@ -15,10 +15,11 @@ from tests.core import build
 from tests.core.build import DEPLOYMENT, EAGER, NOW, Document
 
 from reroll.core.compare import Absence, History, Snapshot
+from reroll.core.decided import Plan
 from reroll.core.dialects.table import ALL
 from reroll.core.objects import Content, Key, Moment, Reference
 from reroll.core.patches import patch
-from reroll.core.plan import Plan, plan
+from reroll.core.plan import plan
 from reroll.core.policy import STATE, Policy
 from reroll.core.reasons import Reason
 from reroll.core.records import Record, read

@@ -18,10 +18,10 @@ from tests.core.build import (
     workload,
 )
 
+from reroll.core.decided import Plan
 from reroll.core.kinds import KINDS, Kind, Strategy
 from reroll.core.marks import Mark
 from reroll.core.patches import RESTARTED_AT, patch, pointer, writes_template
-from reroll.core.plan import Plan
 from reroll.core.policy import STAMP, STAMP_ENV, STATE
 from reroll.core.reasons import Reason
 from reroll.core.records import Record, write

@@ -6,12 +6,12 @@ import msgspec
 import pytest
 from tests.core.build import EAGER, KIND, NOW, configmap, content, reference, secret, snapshot
 
-from reroll.core import plan as plans
-from reroll.core.compare import Absence, Snapshot
+from reroll.core.compare import Absence, Change, Snapshot
+from reroll.core.decided import Plan
 from reroll.core.digest import ABSENT, AWAITED, reference_digest
 from reroll.core.kinds import KINDS, Kind, Strategy
 from reroll.core.objects import Content, Moment, Problem, Reference
-from reroll.core.plan import GATES, Plan, plan
+from reroll.core.plan import GATES, plan
 from reroll.core.policy import STAMP, STAMP_ENV, Policy
 from reroll.core.reasons import Reason
 from reroll.core.records import Record, Todo, Unreadable
@@ -220,7 +220,7 @@ def test_a_roll_says_how_and_why_and_what_to_write(kind: Kind, strategy: Strateg
         keys=["a", "b"],
         todo=Todo(strategy.value, NOW) if lasting else None,
     )
-    assert found.changes == (plans.Change(APP, "configmap/app", NEW, frozenset("ab")),)
+    assert found.changes == (Change(APP, "configmap/app", NEW, frozenset("ab")),)
 
 
 def test_only_the_keys_that_are_used_are_told() -> None:

@@ -7,11 +7,12 @@ import pytest
 from tests.core.build import DEPLOYMENT, EAGER, KIND, NOW, configmap, content, reference, snapshot
 
 from reroll.core.compare import Absence, Snapshot
+from reroll.core.decided import Plan
 from reroll.core.digest import reference_digest
 from reroll.core.kinds import Kind, Strategy
 from reroll.core.objects import Content, Moment
 from reroll.core.patches import patch
-from reroll.core.plan import Plan, declined, plan, restart
+from reroll.core.plan import declined, plan, restart
 from reroll.core.policy import STATE, Hold, Policy
 from reroll.core.reasons import Reason
 from reroll.core.records import Record, Todo

@@ -5,9 +5,10 @@ import pytest
 from tests.core.build import NOW, configmap, content, reference, secret, snapshot
 
 from reroll.core.compare import Absence, Keys
+from reroll.core.decided import Plan
 from reroll.core.digest import ABSENT, reference_digest
 from reroll.core.objects import Content, Key, Moment, Reference
-from reroll.core.plan import Plan, plan
+from reroll.core.plan import plan
 from reroll.core.reasons import Reason
 from reroll.core.records import Record
 

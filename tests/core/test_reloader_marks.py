@@ -38,6 +38,7 @@ from tests.core.reloads import (
     treated,
 )
 
+from reroll.core.decided import Plan
 from reroll.core.dialects.reloader_marks import (
     DELETED,
     LAST_RELOADED,
@@ -50,7 +51,7 @@ from reroll.core.kinds import Strategy
 from reroll.core.marks import Mark, write_marks
 from reroll.core.objects import Key, Moment, Term
 from reroll.core.patches import patch
-from reroll.core.plan import Plan, plan
+from reroll.core.plan import plan
 from reroll.core.policy import Claim, Policy
 from reroll.core.reasons import Reason
 

@@ -21,6 +21,7 @@ from tests.core.build import (
 from tests.core.reloads import ANNOTATIONS, APP, HASH, KEYED, TERM, held, look, record, treated
 
 from reroll.core.compare import Absence, Snapshot
+from reroll.core.decided import Plan
 from reroll.core.dialects.reloader import PAUSED_AT
 from reroll.core.dialects.reloader_marks import DELETED, LAST_RELOADED
 from reroll.core.dialects.table import ALL, Dialects
@@ -28,7 +29,7 @@ from reroll.core.kinds import Kind, Strategy
 from reroll.core.marks import Carrier, Mark
 from reroll.core.objects import Term
 from reroll.core.patches import patch
-from reroll.core.plan import Plan, plan
+from reroll.core.plan import plan
 from reroll.core.policy import Pause
 from reroll.core.reasons import Reason
 from reroll.core.records import Record

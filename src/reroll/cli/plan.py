@@ -10,9 +10,9 @@ from reroll.cli.output import add_output_flag, print_json, print_table, warn
 from reroll.cli.streams import LARGEST, inputs, told
 from reroll.cli.sync import using
 from reroll.clock import SystemClock
+from reroll.core.decided import Plan
 from reroll.core.kinds import Strategy
 from reroll.core.objects import Key
-from reroll.core.plan import Plan
 from reroll.core.reasons import Reason
 from reroll.core.workloads import replicas
 from reroll.features.look.look import Decision, Look

@@ -9,8 +9,9 @@ from reroll.cli.errors import CommandError, Exit
 from reroll.cli.output import add_output_flag
 from reroll.cli.targets import workload_target
 from reroll.core.compare import Comparison, Snapshot
+from reroll.core.holds import held
 from reroll.core.kinds import Strategy
-from reroll.core.plan import held, restart
+from reroll.core.plan import restart
 from reroll.core.workloads import workload
 from reroll.features.look.look import Decision, Listed, Look
 from reroll.features.sync.run import Run
@@ -43,7 +44,7 @@ def run(args: argparse.Namespace) -> int:
         if Strategy.RESTART not in kind.strategies:
             able = ", ".join(k.name for k in tables.kinds if Strategy.RESTART in k.strategies)
             raise CommandError(
-                f"{kind.name} {name} has no pods to restart; this is for {able}", Exit.USAGE
+                f"{kind.name} {name} cannot be restarted; this is for {able}", Exit.USAGE
             )
     return cluster.look(args, lambda view: _restart(view, args))
 

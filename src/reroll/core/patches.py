@@ -10,9 +10,9 @@ from typing import Any
 
 import msgspec
 
+from reroll.core.decided import Plan
 from reroll.core.kinds import Kind, Path, Strategy
 from reroll.core.marks import Carrier, Mark, own_mark, written
-from reroll.core.plan import Plan
 from reroll.core.policy import STATE, Pause
 from reroll.core.records import write
 from reroll.core.rewrite import PINS

@@ -4,67 +4,40 @@ Pure: no I/O, no clock. Same arguments, same plan. A gate returns a plan to stop
 the first answer wins. The order of GATES is behaviour that users see: docs/concepts/decisions.md.
 """
 
-from collections.abc import Callable
 from datetime import datetime
 
 import msgspec
 
 from reroll.core import revisions
-from reroll.core.compare import (
-    Change,
-    Comparison,
-    Snapshot,
-    compare,
-    is_newer_than_pods,
-    oldest_pods,
-)
+from reroll.core.compare import Comparison, Snapshot, compare, oldest_pods
+from reroll.core.decided import Gate, Plan, highest, nothing, record_of, written
 from reroll.core.dialects.rows import Roll
 from reroll.core.dialects.table import ALL, Dialects
 from reroll.core.digest import stamp
+from reroll.core.holds import (
+    debouncing,
+    held,
+    is_kept_back,
+    paused,
+    resting,
+    source_missing,
+    unread,
+)
 from reroll.core.kinds import Strategy
 from reroll.core.marks import Mark, own_mark
-from reroll.core.objects import Key, Moment, Problem
-from reroll.core.policy import STATE, Repair
+from reroll.core.objects import Moment, Problem
+from reroll.core.pinned import (
+    as_chosen,
+    copy_missing,
+    held_at,
+    opting_out,
+    pinned,
+    pods_have,
+    text_of,
+)
+from reroll.core.policy import STATE
 from reroll.core.reasons import Reason
 from reroll.core.records import Record, Todo, Unreadable, successor
-from reroll.core.rewrite import Rewrite, write_pins
-
-
-class Plan(msgspec.Struct, frozen=True, gc=False):
-    """What should happen and why; nothing here does anything."""
-
-    reason: Reason
-    message: str
-    record: Record | None = None
-    """The record to write; with `roll`, in one patch with the stamp."""
-    roll: Strategy | None = None
-    stamp: str = ""
-    at: datetime | None = None
-    """When it restarts, where no record tells."""
-    marks: tuple[Mark, ...] = ()
-    """What the roll writes into the template, or into what is made of it."""
-    changes: tuple[Change, ...] = ()
-    copies: tuple[tuple[Key, str], ...] = ()
-    """Copies that have to be there first: of which source, and by what name."""
-    pins: str | None = None
-    """The pins that the template gets; empty: it has none any more; `None`: they stay."""
-    renames: tuple[Rewrite, ...] = ()
-    """Fields of the pod spec that name another copy with it."""
-    resume: Todo | None = None
-    """Work of an earlier roll to go on with."""
-    repair: Repair | None = None
-    """What another tool did to it, to be undone."""
-    pause: bool | None = None
-    """Whether it is paused with this, or no longer."""
-    look_at: datetime | None = None
-    """Look again then, whatever comes of this."""
-    look_back: bool = False
-    """The revisions of the workload are needed to decide."""
-    revisit_at: datetime | None = None
-    problems: tuple[Problem, ...] = ()
-
-
-Gate = Callable[[Snapshot, Comparison, datetime], Plan | None]
 
 
 def plan(seen: Snapshot, now: datetime, dialects: Dialects = ALL) -> Plan:
@@ -93,7 +66,7 @@ def _spoilt(seen: Snapshot) -> tuple[Problem, ...]:
 
 
 def ended(seen: Snapshot, _: Comparison, _now: datetime) -> Plan | None:
-    return _nothing(Reason.ENDED) if seen.workload.ended else None
+    return nothing(Reason.ENDED) if seen.workload.ended else None
 
 
 def stranded(seen: Snapshot, found: Comparison, now: datetime) -> Plan | None:
@@ -121,36 +94,10 @@ def pause_over(seen: Snapshot, _: Comparison, now: datetime) -> Plan | None:
     return Plan(Reason.RESUMED, Reason.RESUMED.sentence, record=after, pause=False)
 
 
-def opting_out(seen: Snapshot, found: Comparison, now: datetime) -> Plan | None:
-    """Revisions are off, or the workload is out, and its template still has pins."""
-    record = seen.workload.record
-    if revisions.applies(seen) or not revisions.are_left(seen) or not isinstance(record, Record):
-        return None
-    if wait := unread(seen, found, now) or held(seen, found, now) or paused(seen, found, now):
-        return wait
-    if wait := debouncing(seen, found, now):
-        return wait
-    reason, digests = Reason.UNPINNED, record.s
-    if seen.policy.enabled:
-        digests = found.started_with
-    after = successor(
-        record, _number(seen, now), at=now, why=reason.word, s=digests, rolled=now,
-        by=None, keys=None, todo=None, pins=None, named=False, held=None,
-    )  # fmt: skip
-    return Plan(reason, reason.sentence, after, _rewriting(seen), pins="")
-
-
 def not_enabled(seen: Snapshot, _: Comparison, _now: datetime) -> Plan | None:
     if seen.policy.enabled:
         return None
-    return _nothing(Reason.NOT_ENABLED if seen.policy.enabled is None else Reason.OPTED_OUT)
-
-
-def unread(_: Snapshot, found: Comparison, _now: datetime) -> Plan | None:
-    if not found.unread:
-        return None
-    names = ", ".join(str(reference.source) for reference in found.unread)
-    return Plan(Reason.WAITING, f"{Reason.WAITING.sentence}: {names}")
+    return nothing(Reason.NOT_ENABLED if seen.policy.enabled is None else Reason.OPTED_OUT)
 
 
 def new_here(seen: Snapshot, found: Comparison, now: datetime) -> Plan | None:
@@ -161,7 +108,7 @@ def new_here(seen: Snapshot, found: Comparison, now: datetime) -> Plan | None:
     message = Reason.ADOPTED.sentence
     if isinstance(record, Unreadable):
         message = f"its record could not be used ({record.why}); {message}"
-    return _write(seen, found, now, Reason.ADOPTED, message, **_as_chosen(seen, now))
+    return written(seen, found, now, Reason.ADOPTED, message, **as_chosen(seen, now))
 
 
 def unfinished(seen: Snapshot, found: Comparison, now: datetime) -> Plan | None:
@@ -178,20 +125,10 @@ def went_back(seen: Snapshot, found: Comparison, now: datetime) -> Plan | None:
     record = seen.workload.record
     if not isinstance(record, Record) or not seen.kind.copies_record:
         return None
-    if record.n >= _highest(seen) or _moved_on(seen, found):
+    if record.n >= highest(seen) or _moved_on(seen, found):
         return None
-    more = _as_chosen(seen, now)
-    return _write(seen, found, now, Reason.UNDONE, Reason.UNDONE.sentence, **more)
-
-
-def _as_chosen(seen: Snapshot, now: datetime) -> dict[str, object]:
-    """For a record of what is there now: the template may have pins of something else."""
-    if not revisions.applies(seen):
-        return {}
-    pins = revisions.current(seen)
-    there = revisions.in_template(seen)
-    is_held = any(there.get(source, pin) != pin for source, pin in pins.items())
-    return {"pins": _text(pins), "held": now if is_held else None}
+    more = as_chosen(seen, now)
+    return written(seen, found, now, Reason.UNDONE, Reason.UNDONE.sentence, **more)
 
 
 def _moved_on(seen: Snapshot, found: Comparison) -> bool:
@@ -209,62 +146,28 @@ def unrecorded(seen: Snapshot, found: Comparison, now: datetime) -> Plan | None:
     if found.changes or not isinstance(record, Record):
         return None
     if found.lost:
-        return _write(seen, found, now, Reason.KEY_LOST, Reason.KEY_LOST.sentence)
+        return written(seen, found, now, Reason.KEY_LOST, Reason.KEY_LOST.sentence)
     if record.k != seen.keys.current and record.s != found.wanted:
-        return _write(seen, found, now, Reason.KEY_ROTATED, Reason.KEY_ROTATED.sentence)
+        return written(seen, found, now, Reason.KEY_ROTATED, Reason.KEY_ROTATED.sentence)
     if record.s != found.wanted:
-        return _write(seen, found, now, Reason.RECORDED, Reason.RECORDED.sentence)
+        return written(seen, found, now, Reason.RECORDED, Reason.RECORDED.sentence)
     if not revisions.applies(seen) or revisions.task(seen):
         return None
     chosen = bool(revisions.chosen_by_somebody(seen))
     if record.pins is None:
-        more = _as_chosen(seen, now)
-        return _write(seen, found, now, Reason.RECORDED, Reason.RECORDED.sentence, **more)
+        more = as_chosen(seen, now)
+        return written(seen, found, now, Reason.RECORDED, Reason.RECORDED.sentence, **more)
     if chosen and record.held is None:
-        return _write(seen, found, now, Reason.UNDONE, Reason.UNDONE.sentence, held=now)
+        return written(seen, found, now, Reason.UNDONE, Reason.UNDONE.sentence, held=now)
     if record.held is not None and not chosen:
-        return _write(seen, found, now, Reason.RECORDED, Reason.RECORDED.sentence, held=None)
+        return written(seen, found, now, Reason.RECORDED, Reason.RECORDED.sentence, held=None)
     return None
-
-
-def copy_missing(seen: Snapshot, found: Comparison, _now: datetime) -> Plan | None:
-    """A copy that new pods need is gone: made again, if its source still holds the same."""
-    if found.changes or not seen.copies_missing or not revisions.applies(seen):
-        return None
-    if revisions.task(seen):
-        return None
-    again, lost = revisions.restorable(seen)
-    if again:
-        names = ", ".join(f"{source.kind} {name}" for source, name in sorted(again.items()))
-        message = f"{Reason.COPY_RESTORED.sentence}: {names}"
-        return Plan(Reason.COPY_RESTORED, message, copies=tuple(sorted(again.items())))
-    if not lost:
-        return None
-    reason = Reason.REVISION_MISSING
-    return Plan(reason, f"{reason.sentence}: {_told(lost)}")
-
-
-def held_at(seen: Snapshot, found: Comparison, _now: datetime) -> Plan | None:
-    """Somebody chose another revision than the current one, and nothing has changed since."""
-    record = seen.workload.record
-    if found.changes or not isinstance(record, Record) or not revisions.applies(seen):
-        return None
-    if revisions.task(seen) or not (chosen := revisions.chosen_by_somebody(seen)):
-        return None
-    there = revisions.in_template(seen)
-    names = _told({source: there[source] for source in chosen})
-    since = f" since {record.held:%Y-%m-%d %H:%M:%S %Z}" if record.held else ""
-    return Plan(Reason.HELD_AT, f"{Reason.HELD_AT.sentence}: {names}{since}")
-
-
-def _told(pins: revisions.Chosen) -> str:
-    return _text(pins).replace(",", ", ")
 
 
 def unchanged(seen: Snapshot, found: Comparison, _now: datetime) -> Plan | None:
     if found.changes or not isinstance(seen.workload.record, Record) or revisions.task(seen):
         return None
-    return _nothing(Reason.UP_TO_DATE)
+    return nothing(Reason.UP_TO_DATE)
 
 
 def looking_back(seen: Snapshot, found: Comparison, _now: datetime) -> Plan | None:
@@ -280,75 +183,11 @@ def rolled_elsewhere(seen: Snapshot, found: Comparison, now: datetime) -> Plan |
     """Somebody changed the template after the content changed: the new pods have it already."""
     if not found.changes or revisions.task(seen):
         return None
-    if not all(_pods_have(seen, change) for change in found.changes):
+    if not all(pods_have(seen, change) for change in found.changes):
         return None
     found = msgspec.structs.replace(found, wanted=found.started_with)
-    reason, more = Reason.ROLLED_ELSEWHERE, _as_chosen(seen, now)
-    return _write(seen, found, now, reason, reason.sentence, **more)
-
-
-def _pods_have(seen: Snapshot, change: Change) -> bool:
-    """Whether new pods have a content, or what somebody chose instead after it came."""
-    source, is_older = change.reference.source, is_newer_than_pods(seen, change.changed)
-    pin = revisions.current(seen).get(source) if revisions.applies(seen) else None
-    if pin is None or seen.pin(source) is None:
-        return not is_older
-    return pin == seen.pin(source) or (
-        source in revisions.chosen_by_somebody(seen) and not is_older
-    )
-
-
-def source_missing(_: Snapshot, found: Comparison, _now: datetime) -> Plan | None:
-    if not found.missing:
-        return None
-    names = ", ".join(str(reference.source) for reference in found.missing)
-    return Plan(Reason.SOURCE_MISSING, f"{Reason.SOURCE_MISSING.sentence}: {names}; create it")
-
-
-def held(seen: Snapshot, _: Comparison, now: datetime) -> Plan | None:
-    """Somebody said so; it rolls when that is over, and all at once."""
-    hold = seen.policy.hold
-    if hold is None or (hold.until and now >= hold.until):
-        return None
-    until = f"until {hold.until:%Y-%m-%d %H:%M:%S %Z}" if hold.until else ""
-    told = ": ".join(filter(None, (until, hold.why)))
-    message = f"{Reason.HELD.sentence} ({told})" if told else Reason.HELD.sentence
-    return Plan(Reason.HELD, message, revisit_at=hold.until)
-
-
-def paused(seen: Snapshot, _: Comparison, _now: datetime) -> Plan | None:
-    pause = seen.policy.pause
-    is_ours = pause is not None and pause.since is not None
-    return _nothing(Reason.PAUSED) if seen.workload.still and not is_ours else None
-
-
-def resting(seen: Snapshot, _: Comparison, now: datetime) -> Plan | None:
-    """What cannot be paused gathers changes between two rolls."""
-    pause, record = seen.policy.pause, seen.workload.record
-    if pause is None or _is_kept_back(seen) or not isinstance(record, Record):
-        return None
-    until = record.rolled + pause.period if record.rolled else now
-    return Plan(Reason.RESTING, Reason.RESTING.sentence, revisit_at=until) if now < until else None
-
-
-def _is_kept_back(seen: Snapshot) -> bool:
-    """Whether a pause keeps its roll back."""
-    strategy = seen.policy.strategy_for(seen.kind)
-    return seen.kind.keeps_back and strategy in _ON_TEMPLATE
-
-
-_ON_TEMPLATE = frozenset((Strategy.STAMP, Strategy.ENV, Strategy.RESTART))
-
-
-def debouncing(seen: Snapshot, _: Comparison, now: datetime) -> Plan | None:
-    since = seen.waiting_since or now
-    quiet = (seen.quiet_since or since) + seen.policy.debounce
-    # A workload that asks for more quiet than the limit gets it once.
-    limit = max(seen.policy.debounce, seen.policy.debounce_limit)
-    until = min(quiet, since + limit)
-    if now >= until:
-        return None
-    return Plan(Reason.DEBOUNCING, Reason.DEBOUNCING.sentence, revisit_at=until)
+    reason, more = Reason.ROLLED_ELSEWHERE, as_chosen(seen, now)
+    return written(seen, found, now, reason, reason.sentence, **more)
 
 
 GATES: tuple[Gate, ...] = (
@@ -378,14 +217,14 @@ GATES: tuple[Gate, ...] = (
 def _roll(seen: Snapshot, found: Comparison, now: datetime, dialects: Dialects) -> Plan:
     found = msgspec.structs.replace(found, wanted=found.started_with)
     if not found.changes and revisions.task(seen) is Reason.PINNED:
-        return _pin(seen, found, now)
+        return pinned(seen, found, now)
     reason = Reason.CONFIG_CHANGED if found.changes else Reason.RELEASED
     pins = revisions.rolled(seen, found) if revisions.applies(seen) else None
     strategy = seen.policy.strategy_for(seen.kind)
     names = [change.entry for change in found.changes]
     keys = sorted({key for change in found.changes for key in change.keys})
     lasting = strategy in {Strategy.EVICT, Strategy.RELOAD}
-    record = _record(
+    record = record_of(
         seen,
         found,
         now,
@@ -394,10 +233,10 @@ def _roll(seen: Snapshot, found: Comparison, now: datetime, dialects: Dialects) 
         by=names or None,
         keys=keys or None,
         todo=Todo(strategy.value, now) if lasting else None,
-        **({} if pins is None else {"pins": _text(pins), "held": None}),
+        **({} if pins is None else {"pins": text_of(pins), "held": None}),
     )
     value = stamp(found.wanted)
-    same_pins = pins is None or _text(pins) == seen.workload.pins_text
+    same_pins = pins is None or text_of(pins) == seen.workload.pins_text
     if value in seen.workload.marks.values() and same_pins:
         # The content came back to that of the template's stamp, but the pods have another one.
         value = f"{value}-{record.n}"
@@ -415,38 +254,12 @@ def _roll(seen: Snapshot, found: Comparison, now: datetime, dialects: Dialects) 
         marks=marks,
         changes=found.changes,
         copies=tuple(sorted((pins or {}).items())),
-        pins=None if pins is None else _text(pins),
+        pins=None if pins is None else text_of(pins),
     )
     pause = seen.policy.pause
-    if pause and pause.since is None and _is_kept_back(seen):
+    if pause and pause.since is None and is_kept_back(seen):
         return msgspec.structs.replace(decided, pause=True, look_at=now + pause.period)
     return decided
-
-
-def _pin(seen: Snapshot, found: Comparison, now: datetime) -> Plan:
-    """The template gets the pins that it lacks; what it has besides stays."""
-    reason = Reason.PINNED
-    pins, recorded = revisions.completed(seen)
-    more = {"rolled": now, "by": None, "keys": None, "todo": None, "pins": _text(recorded)}
-    record = _record(seen, found, now, reason, **more)
-    names = ", ".join(f"{source.kind.lower()}/{source.name}" for source in sorted(pins))
-    return Plan(
-        reason,
-        f"{reason.sentence}: {names}",
-        record,
-        _rewriting(seen),
-        copies=tuple(sorted(pins.items())),
-        pins=_text(pins),
-    )
-
-
-def _rewriting(seen: Snapshot) -> Strategy:
-    """How it counts that only its pins are written."""
-    return Strategy.STAMP if seen.kind.replaces_pods else Strategy.NEXT_RUN
-
-
-def _text(pins: revisions.Chosen) -> str:
-    return write_pins({(source.kind, source.name): copy for source, copy in pins.items()})
 
 
 def _marks(roll: Roll, now: datetime, dialects: Dialects) -> tuple[Mark, ...]:
@@ -468,7 +281,9 @@ def restart(seen: Snapshot, now: datetime, why: str) -> Plan:
     if found.unread or not seen.policy.enabled or revisions.applies(seen):
         # Nor does one with pins: its new pods have what those say, not what changed meanwhile.
         return Plan(Reason.RESTARTED, message, roll=Strategy.RESTART, at=now)
-    record = _record(seen, found, now, Reason.RESTARTED, rolled=now, by=None, keys=None, todo=None)
+    record = record_of(
+        seen, found, now, Reason.RESTARTED, rolled=now, by=None, keys=None, todo=None
+    )
     return Plan(Reason.RESTARTED, message, record, Strategy.RESTART, at=now)
 
 
@@ -477,50 +292,8 @@ def declined(seen: Snapshot, now: datetime) -> Record | None:
     record = seen.workload.record
     if not isinstance(record, Record):
         return None
-    number = max(_highest(seen), int(now.timestamp())) if seen.kind.copies_record else record.n
+    number = max(highest(seen), int(now.timestamp())) if seen.kind.copies_record else record.n
     return successor(record, number, at=now, why=Reason.UNDONE.word, todo=None)
-
-
-def _record(
-    seen: Snapshot, found: Comparison, now: datetime, reason: Reason, **more: object
-) -> Record:
-    record = seen.workload.record
-    return successor(
-        record if isinstance(record, Record) else None,
-        _number(seen, now),
-        at=now,
-        why=reason.word,
-        s=found.wanted,
-        k=seen.keys.current,
-        **more,
-    )
-
-
-def _number(seen: Snapshot, now: datetime) -> int:
-    """The number that the next record comes after."""
-    number = _highest(seen)
-    # An undo is told by numbers, and nobody has seen them all: so they grow with time.
-    return max(number, int(now.timestamp())) if seen.kind.copies_record else number
-
-
-def _write(
-    seen: Snapshot,
-    found: Comparison,
-    now: datetime,
-    reason: Reason,
-    message: str,
-    **more: object,
-) -> Plan:
-    return Plan(reason, message, record=_record(seen, found, now, reason, **more))
-
-
-def _nothing(reason: Reason) -> Plan:
-    return Plan(reason, reason.sentence)
-
-
-def _highest(seen: Snapshot) -> int:
-    latest = seen.history.latest if seen.history else None
-    return max(seen.workload.highest, latest.n if latest else 0)
 
 
 def _order_is_known(seen: Snapshot, changed: Moment) -> bool:

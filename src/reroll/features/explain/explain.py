@@ -11,9 +11,10 @@ from typing import NamedTuple
 import msgspec
 
 from reroll.core.compare import Absence, Comparison, Snapshot, compare
+from reroll.core.decided import Plan
 from reroll.core.dialects.table import Dialects
 from reroll.core.objects import Content, Key, Reference
-from reroll.core.plan import GATES, Plan, plan
+from reroll.core.plan import GATES, plan
 from reroll.core.records import Record
 from reroll.core.references import Use
 from reroll.core.writes import Write, Writes

@@ -12,9 +12,9 @@ from typing import NamedTuple, Protocol, TypeVar
 from reroll.clock import Clock
 from reroll.controller.report import Report, Teller
 from reroll.core.compare import Snapshot
+from reroll.core.decided import Plan
 from reroll.core.kinds import SOURCE_KINDS, Kind, Watched
 from reroll.core.objects import Key
-from reroll.core.plan import Plan
 from reroll.core.policy import STATE, Policy
 from reroll.core.reasons import Reason
 from reroll.core.records import Record, read

@@ -13,9 +13,10 @@ from typing import NamedTuple
 import msgspec
 
 from reroll.core.compare import History
+from reroll.core.decided import Plan
 from reroll.core.kinds import SourceKind
 from reroll.core.objects import Key
-from reroll.core.plan import Plan, plan
+from reroll.core.plan import plan
 from reroll.features.look.look import Decision, Look
 from reroll.features.render.manifests import Source as Written
 from reroll.features.render.sources import values_of

@@ -9,10 +9,10 @@ import msgspec
 
 from reroll.clock import Clock
 from reroll.core.compare import Snapshot
+from reroll.core.decided import Plan
 from reroll.core.kinds import Kind
 from reroll.core.objects import Problem
 from reroll.core.pins import renamed
-from reroll.core.plan import Plan
 from reroll.core.policy import DOMAIN
 from reroll.core.reasons import Reason
 from reroll.core.records import Record

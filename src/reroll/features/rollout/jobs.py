@@ -17,11 +17,11 @@ from reroll.controller.logs import Log
 from reroll.controller.pace import Backoff
 from reroll.controller.queue import Queue
 from reroll.controller.report import Report, Result, Teller
+from reroll.core.decided import Plan
 from reroll.core.kinds import Kind, Strategy
 from reroll.core.marks import write_marks
 from reroll.core.objects import Key
 from reroll.core.pins import write_pins_into
-from reroll.core.plan import Plan
 from reroll.core.pods import given
 from reroll.core.policy import DOMAIN, STATE
 from reroll.core.reasons import Reason

@@ -14,9 +14,9 @@ import msgspec
 
 from reroll.clock import Clock
 from reroll.controller.logs import Log
+from reroll.core.decided import Plan
 from reroll.core.kinds import Kind, Revisions, Strategy
 from reroll.core.objects import Key
-from reroll.core.plan import Plan
 from reroll.core.pods import given
 from reroll.core.policy import Policy
 from reroll.core.reasons import Reason

@@ -9,9 +9,9 @@ from typing import NamedTuple
 import msgspec
 
 from reroll.core.compare import Snapshot
+from reroll.core.decided import Plan
 from reroll.core.kinds import Kind
 from reroll.core.patches import pointer
-from reroll.core.plan import Plan
 from reroll.core.pods import given
 from reroll.core.policy import Repair
 from reroll.core.workloads import Manifest, Metadata, Workload, pick

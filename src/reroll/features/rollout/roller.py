@@ -16,10 +16,11 @@ from reroll.controller.pace import Backoff, Pacer
 from reroll.controller.queue import Queue
 from reroll.controller.report import Report, Result, Teller
 from reroll.core.compare import Snapshot, compare
+from reroll.core.decided import Plan
 from reroll.core.kinds import Kind, Strategy
 from reroll.core.objects import Key
 from reroll.core.patches import patch, writes_template
-from reroll.core.plan import Plan, plan
+from reroll.core.plan import plan
 from reroll.core.reasons import Reason
 from reroll.core.records import Record, write
 from reroll.core.workloads import Manifest, Workload

@@ -10,11 +10,11 @@ from collections.abc import Iterable, Mapping
 import msgspec
 
 from reroll.core.compare import Absence, Snapshot
+from reroll.core.decided import Plan
 from reroll.core.dialects.table import MarksOfValues
 from reroll.core.kinds import SOURCE_KINDS, SourceKind
 from reroll.core.marks import Mark
 from reroll.core.objects import Content, Key, Moment
-from reroll.core.plan import Plan
 from reroll.core.pods import PodTemplate
 from reroll.core.policy import STAMP
 from reroll.core.workloads import Manifest, pick

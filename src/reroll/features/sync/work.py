@@ -9,10 +9,10 @@ import msgspec
 
 from reroll.controller.report import Report, Result
 from reroll.controller.telemetry import TOLD
+from reroll.core.decided import Plan
 from reroll.core.health import Health
 from reroll.core.kinds import Kind
 from reroll.core.objects import Key, Problem
-from reroll.core.plan import Plan
 from reroll.core.workloads import Manifest
 
 
