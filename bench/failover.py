@@ -8,6 +8,7 @@ followers. The gap is the longest time between two rolls from then until all cha
 import argparse
 import asyncio
 import json
+import math
 import random
 import sys
 import time
@@ -206,7 +207,7 @@ async def _team(
 def quantile(values: Sequence[float], share: float) -> float:
     """The smallest value that so many of them do not exceed."""
     ordered = sorted(values)
-    return ordered[max(0, -(-int(share * 100 * len(ordered)) // 100) - 1)]
+    return ordered[math.ceil(share * len(ordered)) - 1]
 
 
 def table(found: dict[str, Any]) -> str:

@@ -78,7 +78,7 @@ def main() -> int:
     with ground("scale") as cluster:
         measured = asyncio.run(_measure(cluster, whole, parts))
     far = {
-        row.key: _at(parts, [m[row.key] for m in measured], args.reach)
+        row.key: line_at(parts, [m[row.key] for m in measured], args.reach)
         for row in ROWS
         if row.fitted
     }
@@ -209,7 +209,7 @@ class _One:
         return pages * 4096 / 1e6
 
 
-def _at(parts: Sequence[float], values: Sequence[float], reach: float) -> float:
+def line_at(parts: Sequence[float], values: Sequence[float], reach: float) -> float:
     """Where a line through what was measured comes to; least squares."""
     if len(parts) < 2:
         return values[-1]

@@ -1,0 +1,44 @@
+"""The arithmetic behind the figures: quantiles, lines, and what counts as a roll too many."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from bench.failover import quantile
+from bench.scale import line_at
+from tests.support.witness import Roll, hasty, slope, surplus
+
+NOON = datetime(2026, 5, 1, 12, tzinfo=UTC)
+
+
+def test_a_quantile_is_a_value_that_was_measured() -> None:
+    values = [float(n) for n in range(30, 0, -1)]
+
+    assert [quantile(values, share) for share in (0.5, 0.99, 1.0)] == [15, 30, 30]
+    assert quantile([7.0], 0.5) == 7
+
+
+def test_a_line_goes_on_as_it_came() -> None:
+    parts = [0.1, 0.2, 1.0]
+
+    assert line_at(parts, [40 + 8 * part for part in parts], 10) == pytest.approx(120)
+    assert line_at([1.0], [5.0], 10) == 5
+
+
+def test_growth_is_that_of_the_second_half() -> None:
+    start_up = [(float(at), at * 10.0) for at in range(10)]
+    flat = [(float(at), 100.0) for at in range(10, 20)]
+
+    assert slope(start_up + flat) == pytest.approx(0)
+    assert slope([(float(at), 2.0 * at) for at in range(20)]) == pytest.approx(2)
+    assert slope([]) == 0
+
+
+def test_a_roll_needs_a_change_before_it_and_quiet_since_the_last_one() -> None:
+    rolls = [Roll(15, NOON), Roll(25, NOON + timedelta(seconds=1))]
+
+    assert surplus(rolls, [10, 20]) == []
+    assert surplus(rolls, [20, 10, 22]) == []
+    assert len(surplus(rolls, [10, 30])) == 1
+    assert len(surplus(rolls, [16, 17])) == 1
+    assert hasty(rolls, timedelta(seconds=1)) == []
+    assert len(hasty(rolls, timedelta(seconds=2))) == 1
