@@ -208,8 +208,13 @@ def test_a_stateful_set_with_a_partition_gives_each_pod_the_content_of_its_revis
     stage.api.patch(stage.path(web), part)
 
     change(stage, web, "new")
-    eventually(lambda: numbers(stage, web, old) == [0, 1], "two pods keep the old template")
-    [new] = by_revision(stage, web).keys() - {old}
+    eventually(
+        lambda: (
+            [numbers(stage, web, one) for one in revisions(stage, web, old)] == [[0, 1], [2, 3]]
+        ),
+        "two pods keep the old template, and two have the new one",
+    )
+    _, new = revisions(stage, web, old)
     uids = {pod["metadata"]["uid"] for pod in stage.pods(web)}
     for pods in by_revision(stage, web).values():
         delete(stage, pods[0])
@@ -222,6 +227,10 @@ def test_a_stateful_set_with_a_partition_gives_each_pod_the_content_of_its_revis
     eventually(made_anew, "two pods are back, and one is new")
     assert numbers(stage, web, old) == [0, 1]
     assert contents(stage, web) == {old: [OLD], new: [NEW]}
+
+
+def revisions(stage: Stage, web: Object, old: str) -> list[str]:
+    return [old, *(by_revision(stage, web).keys() - {old})]
 
 
 def numbers(stage: Stage, web: Object, revision: str) -> list[int]:
