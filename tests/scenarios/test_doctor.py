@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.scenarios.pins import Installation
 from tests.scenarios.stage import ENABLED, Controller, Stage, Web, eventually
 from tests.scenarios.test_refusals import rules
 from tests.support import build
@@ -172,6 +173,32 @@ def test_other_controllers_bad_annotations_and_other_versions_are_told(
     assert "reroll.dev/debounce" in annotation
     [version] = told(done, "warning", "version")
     assert f"has version 0.0.9, and this command {__version__}" in version
+
+
+def test_pins_that_nobody_reads_are_a_problem_and_those_of_the_template_are_none(
+    stage: Stage, controller: Start, installation: Installation, doctor: Doctor
+) -> None:
+    revised = {**ENABLED, "reroll.dev/revisions": "true"}
+    web = build.deployment("web", uses="configmap/app", annotations=revised)
+    named = {**revised, "reroll.dev/pin": "template"}
+    other = build.deployment("other", uses="configmap/app", annotations=named)
+    stage.make(build.configmap("app"), web, other)
+    assert installation.install("--mode", "policy").code == Exit.OK
+    controller()
+    for one in (web, other):
+        eventually(
+            lambda one=one: (
+                "reroll.dev/pins" in stage.template(one)["metadata"].get("annotations", ())
+            ),
+            "it is pinned",
+        )
+
+    assert told(doctor(), "ok", "pins") == [
+        f"MutatingAdmissionPolicy {installation.name} rewrites the pods of pinned workloads; "
+    ]
+    installation.uninstall()
+    [unread] = told(doctor(), "problem", "pins")
+    assert f"nothing rewrites the pods of Deployment {stage.namespace}/web, which" in unread
 
 
 def test_who_may_see_little_is_told_what_was_not_looked_at(

@@ -96,6 +96,44 @@ def test_a_key_is_rotated_without_a_roll_and_no_change_is_lost(
     assert "hunter2" not in running.log.read_text()
 
 
+def test_a_rotation_rolls_no_workload_whose_pods_use_copies(
+    stage: Stage, controller: Start, key: KeyCommand
+) -> None:
+    revised = {**ENABLED, "reroll.dev/revisions": "true", "reroll.dev/pin": "template"}
+    web = build.deployment("web", replicas=0, uses="secret/db", annotations=revised)
+    stage.make(build.secret("db"), web)
+    running = controller()
+
+    def spec() -> build.Object:
+        return stage.template(web)["spec"]
+
+    plain = spec()
+    eventually(lambda: spec() != plain, "it is pinned")
+    pinned, number = spec(), stage.record(web)["n"]
+    copies = secrets(stage)
+    assert key("rotate", "--wait").code == Exit.OK
+    assert stage.record(web)["n"] > number
+    assert spec() == pinned
+    running.stop()
+    assert key("rotate").code == Exit.OK
+    running.start()
+    assert key("rotate", "--wait", "--prune").code == Exit.OK
+    stage.quiet(web)
+    assert spec() == pinned
+    assert secrets(stage) == copies
+
+    number = stage.record(web)["n"]
+    stage.change("Secret", "db", password="new")
+    stage.rolled(web, since=number)
+    assert spec() != pinned
+
+
+def secrets(stage: Stage) -> set[str]:
+    return {
+        one["metadata"]["name"] for one in stage.api.list(path_to("Secret", "", stage.namespace))
+    }
+
+
 def test_a_rotation_says_what_it_lacks_and_writes_nothing(
     stage: Stage, key: KeyCommand, kubeconfig_for: Grant
 ) -> None:

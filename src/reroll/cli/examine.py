@@ -13,8 +13,7 @@ from reroll.cli.metrics import Unread, from_urls, of_pods
 from reroll.cli.migrate_check import survey
 from reroll.clock import Clock
 from reroll.core.kinds import KINDS, Kind
-from reroll.core.rewrite import PINS
-from reroll.core.workloads import Manifest, Metadata, pick
+from reroll.core.workloads import Manifest
 from reroll.features.doctor import access, admission, installation, keys, scrape, server
 from reroll.features.doctor.access import ACCESS, Subject
 from reroll.features.doctor.features import questions_of
@@ -25,7 +24,10 @@ from reroll.features.doctor.scrape import METRICS
 from reroll.features.migration.check import Findings
 from reroll.features.migration.controllers import OURS, Lease
 from reroll.features.pins import manifests
+from reroll.features.pins.installed import NAME_LABEL, Installed
 from reroll.features.rollout import keyring
+from reroll.features.rollout.content import Stub
+from reroll.features.rollout.feature import NAMESPACES
 from reroll.kube import wire
 from reroll.kube.errors import ApiError, Forbidden, Invalid, Malformed, NotFound, Rejected
 from reroll.settings import Settings
@@ -43,10 +45,6 @@ LOOK = Check("doctor")
 ELSEWHERE = "say where they are with --metrics-url"
 PATIENCE = 10.0
 SHOWN = 10
-
-
-class _Stub(msgspec.Struct, gc=False):
-    metadata: Metadata
 
 
 class _Answer(msgspec.Struct):
@@ -232,27 +230,39 @@ class Examination:
     # What pods get
 
     async def _pins(self, workloads: list[Found]) -> AsyncIterator[Finding]:
+        pinned = [one.workload.key for one in workloads if one.workload.pins]
+        unnamed = [one.workload.key for one in workloads if _needs_rewriting(one)]
         near = View(self._view.client, None, self._view.home)
-        versions = [one.version for one in server.MUTATING_POLICIES if await near.serves(one)]
-        policies, bindings = [], []
-        if versions:
-            ours: Which = {"label_selector": manifests.OURS}
-            policies = await near.every(manifests.policies(versions[0]), admission.Policy, **ours)
-            bindings = await near.every(manifests.bindings(versions[0]), admission.Binding, **ours)
-        hooks = await near.every(
-            manifests.webhooks(), admission.Webhook, label_selector=manifests.OURS
-        )
-        found = admission.Admission(policies, bindings, hooks, (), "; ".join(near.gaps))
-        services = {
-            (hook.client_config.service.namespace, hook.client_config.service.name)
-            for hook in found.hooks
-            if hook.client_config.service
-        }
-        there = [one for one in sorted(services) if await near.get(SERVICES, *one, _Stub)]
-        pinned = [one.workload.key for one in workloads if _is_pinned(one)]
-        judged = admission.judge(found._replace(services=there), pinned, self._clock.now())
-        for finding in judged:
+        installed = Installed(self._view.client, self._clock)
+        await installed.refresh()
+        places = [self._view.namespace] if self._view.namespace else [k.namespace for k in pinned]
+        labels = {place: await self._labels(near, place) for place in dict.fromkeys(places)}
+        found = await self._admission(near)
+        if self._view.namespace:
+            here = labels[self._view.namespace]
+            covering = {one.name for one in installed.found if one.selector.matches(here)}
+            found = found.only(covering)
+        uncovered = [k for k in unnamed if not installed.covers(k.namespace, labels[k.namespace])]
+        for finding in admission.judge(found, uncovered, self._clock.now()):
             yield finding
+
+    async def _labels(self, view: View, namespace: str) -> dict[str, str]:
+        found = await view.get(NAMESPACES, None, namespace, Stub, metadata_only=True)
+        known = (found.metadata.labels or {}) if found else {}
+        return {NAME_LABEL: namespace, **known}
+
+    async def _admission(self, view: View) -> admission.Admission:
+        """All of it that is ours."""
+        versions = [one.version for one in server.MUTATING_POLICIES if await view.serves(one)]
+        ours: Which = {"label_selector": manifests.OURS}
+        policies, bindings = [], []
+        for version in versions[:1]:
+            policies = await view.every(manifests.policies(version), admission.Policy, **ours)
+            bindings = await view.every(manifests.bindings(version), admission.Binding, **ours)
+        hooks = await view.every(manifests.webhooks(), admission.Webhook, **ours)
+        found = admission.Admission(policies, bindings, hooks, (), "; ".join(view.gaps))
+        there = [one for one in found.named_services if await view.get(SERVICES, *one, Stub)]
+        return found._replace(services=there)
 
 
 # Who else is there, and what annotations say
@@ -287,6 +297,6 @@ async def _annotations(found: Findings) -> AsyncIterator[Finding]:
         yield ANNOTATIONS.ok(f"{count} workloads are opted in, and all their annotations are good")
 
 
-def _is_pinned(one: Found) -> bool:
-    raw = pick(one.manifest, (*one.kind.template, "metadata", "annotations"))
-    return bool(raw) and PINS in msgspec.json.decode(raw or b"{}")
+def _needs_rewriting(one: Found) -> bool:
+    """It has pins, and its template does not name the copies itself."""
+    return bool(one.workload.pins) and not one.workload.named

@@ -3,7 +3,7 @@
 Pure: objects of the cluster in, findings out.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
@@ -68,25 +68,36 @@ class Admission(NamedTuple):
     """Why some of it could not be looked at."""
 
     @property
-    def hooks(self) -> list[Hook]:
-        return [hook for one in self.webhooks for hook in given(one.webhooks)]
+    def named_services(self) -> list[tuple[str, str]]:
+        """Those that webhooks name, by namespace and name."""
+        hooks = [hook.client_config for one in self.webhooks for hook in given(one.webhooks)]
+        return sorted({(one.service.namespace, one.service.name) for one in hooks if one.service})
+
+    def only(self, names: Collection[str]) -> "Admission":
+        """What has one of these names: of the binding, or of the webhook's configuration."""
+        bindings = [one for one in self.bindings if one.metadata.name in names]
+        bound = {one.spec.policy_name for one in bindings}
+        return self._replace(
+            policies=[one for one in self.policies if one.metadata.name in bound],
+            bindings=bindings,
+            webhooks=[one for one in self.webhooks if one.metadata.name in names],
+        )
 
 
-def judge(found: Admission, pinned: Sequence[Key], now: datetime) -> Iterator[Finding]:
-    """`pinned`: the workloads whose templates name copies and need somebody to read that."""
-    working = [*_policies(found), *_webhooks(found, now)]
-    yield from working
+def judge(found: Admission, uncovered: Sequence[Key], now: datetime) -> Iterator[Finding]:
+    """`uncovered`: workloads with pins that nobody reads in their namespace."""
+    installed = [*_policies(found), *_webhooks(found, now)]
+    yield from installed
     if found.unseen:
         yield PINS.note(f"what rewrites pods was not looked at: {found.unseen}")
-    elif not working and pinned:
-        shown = ", ".join(map(str, pinned[:SHOWN]))
-        more = f" and {len(pinned) - SHOWN} more" if len(pinned) > SHOWN else ""
+    elif uncovered:
+        shown = ", ".join(map(str, uncovered[:SHOWN]))
+        more = f" and {len(uncovered) - SHOWN} more" if len(uncovered) > SHOWN else ""
         yield PINS.problem(
-            f"nothing rewrites pods, and these are pinned: {shown}{more}",
-            "install the admission policy or the webhook, see docs/guides/revisions.md; till then "
-            "their pods get the configuration of the day",
+            f"nothing rewrites the pods of {shown}{more}, which are pinned",
+            "`reroll pins install`; till then their pods get the configuration of the day",
         )
-    elif not working:
+    elif not installed:
         yield PINS.note("nothing rewrites pods; only who uses reroll.dev/revisions needs that")
 
 
