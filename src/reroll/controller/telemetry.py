@@ -47,7 +47,7 @@ TOLD: frozenset[Reason] = frozenset(
 )
 
 
-LASTING: frozenset[Reason] = frozenset({Reason.OTHER_CONTROLLER})
+LASTING: frozenset[Reason] = frozenset({Reason.OTHER_CONTROLLER, Reason.PODS_NOT_REWRITTEN})
 
 
 class Telemetry:

@@ -125,6 +125,13 @@ class Reason(Enum):
 
     # What went wrong
     INVALID_ANNOTATION = "InvalidAnnotation", "an annotation has a value that cannot be used"
+    PODS_NOT_REWRITTEN = (
+        "PodsNotRewritten",
+        (
+            "nothing rewrites pods in its namespace when they are made, so they use its sources "
+            "themselves; run `reroll pins install`, or use the mode `template`"
+        ),
+    )
     OTHER_CONTROLLER = (
         "OtherController",
         "another controller rolls the workload for the same annotations",

@@ -4,7 +4,7 @@ Watches bring the metadata of every ConfigMap and Secret anyway, so this costs n
 is kept of what a copy holds.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 import msgspec
 
@@ -27,12 +27,17 @@ class Copy(msgspec.Struct, frozen=True, gc=False):
 
 
 class Copies:
-    """`wake(workload)`: a copy that its template names is gone, or may be another one."""
+    """`wake(workload)`: a copy that its template names is gone, or is there again.
 
-    def __init__(self, wake: Callable[[Key], None]) -> None:
-        self._wake = wake
+    `read(copy)`: have it looked at what one holds that we did not make.
+    """
+
+    def __init__(self, wake: Callable[[Key], None], read: Callable[[Key], None]) -> None:
+        self._wake, self._read = wake, read
         self._known: dict[Key, Copy] = {}
         self._users: dict[Key, set[Key]] = {}
+        self._sources: dict[Key, Key] = {}
+        """What those are copies of that somebody uses."""
         self._owned: dict[str, set[Key]] = {}
         self._listed: set[tuple[str, str | None]] = set()
         self._doubted: set[Key] = set()
@@ -46,17 +51,18 @@ class Copies:
     def get(self, copy: Key) -> Copy | None:
         return self._known.get(copy)
 
-    def use(self, workload: Key, before: Iterable[Key], after: Iterable[Key]) -> None:
-        """A template named the copies `before`, and names `after` now."""
-        old, new = set(before), set(after)
-        for copy in old - new:
+    def use(self, workload: Key, old: Mapping[Key, Key], new: Mapping[Key, Key]) -> None:
+        """A template named the copies `old`, each with its source, and names `new` now."""
+        for copy in old.keys() - new.keys():
             users = self._users.get(copy, set())
             users.discard(workload)
             if not users:
                 self._users.pop(copy, None)
+                self._sources.pop(copy, None)
                 self._doubted.discard(copy)
-        for copy in new - old:
+        for copy in new.keys() - old.keys():
             self._users.setdefault(copy, set()).add(workload)
+            self._sources[copy] = new[copy]
 
     # What is seen of them
 
@@ -70,7 +76,9 @@ class Copies:
         fresh = Copy(metadata.uid, metadata.version, tuple(given(metadata.owner_references)))
         self._index(key, known, fresh)
         if key in self._users and (not is_ours or (known and known.uid != fresh.uid)):
-            self._doubt(key)
+            self._doubted.add(key)
+        if key in self._doubted:
+            self._read(key)
 
     def gone(self, key: Key) -> None:
         known = self._known.get(key)
@@ -82,6 +90,17 @@ class Copies:
     def _doubt(self, key: Key) -> None:
         self._doubted.add(key)
         for user in tuple(self._users[key]):
+            self._wake(user)
+
+    def in_doubt(self, key: Key) -> Key | None:
+        """What it should be a copy of, if that has to be looked at."""
+        return self._sources.get(key) if key in self._doubted and key in self._known else None
+
+    def judged(self, key: Key, metadata: Metadata, *, is_right: bool) -> None:
+        """Somebody else made it, and we looked at what it holds."""
+        if is_right:
+            self.made(key, metadata)
+        for user in tuple(self._users.get(key, ())):
             self._wake(user)
 
     def made(self, key: Key, metadata: Metadata) -> None:

@@ -99,6 +99,8 @@ class Owners:
         for copy in sorted(wanted.keys() | owned):
             leaves = copy in owned and copy not in named
             await self._set(copy, wanted.get(copy, []), workload.uid if leaves else "")
+        if not self._is_due(seen, named, self._copies.owned_by(workload.uid)):
+            self._tried.pop(workload.key, None)
 
     def _is_due(self, seen: Snapshot, named: frozenset[Key], owned: frozenset[Key]) -> bool:
         if not named and not owned:

@@ -54,7 +54,7 @@ class Pinning:
             return decided
         by_name = bool(decided.pins) and await self._by_name(seen)
         if decided.pins and not by_name and seen.policy.pin == "admission":
-            decided = self._warned(seen, decided)
+            decided = await self._warned(seen, decided)
         record = decided.record
         if isinstance(record, Record):
             record = msgspec.structs.replace(record, named=by_name)
@@ -75,15 +75,13 @@ class Pinning:
         info = self._world.namespaces.that_counts(namespace)
         return self._installed.covers(namespace, info.labels if info else None)
 
-    def _warned(self, seen: Snapshot, decided: Plan) -> Plan:
-        where = f"annotation {DOMAIN}pin for {seen.workload.key}"
-        sentence = (
-            f"{where}: nothing rewrites pods in this namespace when they are made, so its pods use "
-            "its sources themselves; run `reroll pins install`, or use 'template'"
-        )
-        if self._installed.covers(seen.workload.key.namespace):
+    async def _warned(self, seen: Snapshot, decided: Plan) -> Plan:
+        """Its annotation says that pods are rewritten when they are made, and they are not."""
+        if await self._is_in_force(seen):
             return decided
-        problems = (*decided.problems, Problem(sentence))
+        reason = Reason.PODS_NOT_REWRITTEN
+        sentence = f"annotation {DOMAIN}pin for {seen.workload.key}: {reason.sentence}"
+        problems = (*decided.problems, Problem(sentence, reason))
         return msgspec.structs.replace(decided, problems=problems)
 
     async def _renames(self, seen: Snapshot, pins: str, *, by_name: bool) -> tuple[Rewrite, ...]:

@@ -15,14 +15,14 @@ from reroll.controller.pace import Backoff
 from reroll.controller.queue import Queue
 from reroll.core.compare import Absence, History
 from reroll.core.kinds import Kind, Revisions, Watched, revision_number
-from reroll.core.objects import Key
-from reroll.core.pins import is_copy
+from reroll.core.objects import Key, Moment
+from reroll.core.pins import copy_names, is_copy
 from reroll.core.pods import given
 from reroll.core.policy import STATE
 from reroll.core.records import Record, read
 from reroll.core.workloads import Manifest, Metadata, Owner, Workload
 from reroll.features.rollout import keyring
-from reroll.features.rollout.content import Source, Stub, model
+from reroll.features.rollout.content import Source, Stub, content, model
 from reroll.features.rollout.feed import MountFeed
 from reroll.features.rollout.world import World
 from reroll.kube import wire
@@ -141,6 +141,8 @@ class Reader:
                 self._world.expanded(key.kind, key.namespace)
         elif not key.name:
             await self._expand(key)
+        elif source := self._world.copies.in_doubt(key):
+            await self._judge(key, source)
         elif key in self._world.sources:
             await self._fetch(key, at_least=self._world.sources.take_told(key))
 
@@ -169,6 +171,19 @@ class Reader:
             self._world.sources.seen(row, source, watched=False)
             if not at_least:
                 self._world.sources.confirmed(key, latest)
+
+    async def _judge(self, copy: Key, source: Key) -> None:
+        """Whether a copy that somebody else made holds what its name says."""
+        row = self._rows[copy.kind]
+        try:
+            raw = await self._client.send(wire.get(resource(row), copy.namespace, copy.name))
+        except NotFound:
+            return  # Its watch tells.
+        found = _source.decode(raw)
+        keyring = self._world.sources.keyring if row.keyed else None
+        holds = content(found, keyring, Moment())
+        is_right = holds.immutable and copy.name in copy_names(source, holds)
+        self._world.copies.judged(copy, found.metadata, is_right=is_right)
 
     async def _annotations(self, key: Key) -> None:
         """What a class itself says: what is watched are the reports of those that mount it."""

@@ -79,7 +79,7 @@ class World:
         self._wake, self._read = wake, read
         self._globs = Globs()
         self.lenders = Lenders(self.dialects.words, read)
-        self.copies = Copies(lambda key: wake(key, True))
+        self.copies = Copies(lambda key: wake(key, True), read)
         self.sources = Sources(
             scope,
             self._globs,
@@ -136,7 +136,7 @@ class World:
         if tracked is not None:
             self._globs.forget(key)
             self._link(key, tracked, ())
-            self.copies.use(key, _copies(tracked.workload), ())
+            self.copies.use(key, _copies(tracked.workload), {})
 
     def _may_be_in(
         self, annotations: Mapping[str, str], info: NamespaceInfo, manifest: Manifest
@@ -359,11 +359,14 @@ class World:
         return iter(tuple(self.workloads))
 
 
-def _copies(seen: Workload | None) -> list[Key]:
-    """The copies that its template names."""
+def _copies(seen: Workload | None) -> dict[Key, Key]:
+    """The copies that its template names, and what they are copies of."""
     if seen is None or not seen.pins:
-        return []
-    return [Key(kind, seen.key.namespace, copy) for (kind, _), copy in seen.pins.items()]
+        return {}
+    home = seen.key.namespace
+    return {
+        Key(kind, home, copy): Key(kind, home, name) for (kind, name), copy in seen.pins.items()
+    }
 
 
 def _is_left(found: Policy) -> bool:
