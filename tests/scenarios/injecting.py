@@ -38,7 +38,7 @@ def install(api: Api, *definitions: Object) -> None:
 
 
 def _is_served(definition: Object) -> bool:
-    conditions = definition.get("status", {}).get("conditions", ())
+    conditions = definition.get("status", {}).get("conditions") or ()
     return any(one["type"] == "Established" and one["status"] == "True" for one in conditions)
 
 

@@ -37,7 +37,8 @@ def give_all(stage: Stage, kubeconfig: Path) -> None:
     [
         ("get", "gadgets", "Forbidden", "grant `get` on gadgets.example.com in namespace "),
         ("patch", "gadgets", "Forbidden", "grant `patch` on gadgets.example.com in namespace "),
-        ("get", "secrets", "SourceForbidden", "grant `get`"),
+        ("get", "secrets", "SourceForbidden", "grant `get` on secrets"),
+        ("patch", "injections", "Forbidden", "grant `patch` on injections.reroll.dev"),
     ],
     ids=lambda word: word if " " not in word else "",
 )
@@ -51,7 +52,7 @@ def test_a_missing_right_is_named_and_what_is_granted_later_counts(
     named: str,
 ) -> None:
     kubeconfig = kubeconfig_for(without(verb, resource), None)
-    one = injection("one", source("s", "k"), gadget("g"), ".spec.token")
+    one = injection("one", source("s", "k"), gadget("g"), ".spec.token", deletionPolicy="Remove")
     stage.make(build.secret("s", {"k": "value"}), gadget("g"), one)
     injecting.run(kubeconfig=kubeconfig)
     assert named in injecting.said(one, reason, "Forbidden")

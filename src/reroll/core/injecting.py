@@ -126,8 +126,7 @@ def turn(status: Status, target: Written, digest: str, generation: int, seen: Se
         status.digest != digest
         or status.observed_generation != generation
         or status.target is None
-        or not status.target.is_the_object_of(target)
-        or status.target.path != target.path
+        or not status.target.is_the_place_of(target)
     )
     if seen.there and seen.owned:
         return Turn(write=False, taken_back=0 if is_new else status.taken_back)
@@ -145,8 +144,6 @@ class Verdict(msgspec.Struct, frozen=True, gc=False):
 
     reason: Reason
     message: str
-    again: float | None = None
-    """Seconds until it is worth looking again, whatever happens."""
     target: Written | None = None
     """Where the value is; the status keeps what it says otherwise."""
     digest: str = ""

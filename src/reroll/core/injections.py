@@ -87,12 +87,14 @@ class Written(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaul
     namespace: str = ""
     uid: str = ""
 
-    def is_the_object_of(self, other: "Written") -> bool:
-        return (self.kind, self.name, self.namespace, self.uid) == (
+    def is_the_place_of(self, other: "Written") -> bool:
+        """Whether both mean one field of one object, in whatever version of its API."""
+        return (self.kind, self.name, self.namespace, self.uid, self.path) == (
             other.kind,
             other.name,
             other.namespace,
             other.uid,
+            other.path,
         )
 
 

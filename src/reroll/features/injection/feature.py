@@ -12,7 +12,8 @@ from reroll.core.injections import KIND, Manifest
 from reroll.core.objects import Key
 from reroll.features.injection.book import Book
 from reroll.features.injection.contents import Reader
-from reroll.features.injection.injector import INJECTIONS, Injector
+from reroll.features.injection.injector import Injector
+from reroll.features.injection.objects import INJECTIONS
 from reroll.features.injection.targets import Targets
 from reroll.features.rollout.feed import Feed
 from reroll.features.rollout.world import World
