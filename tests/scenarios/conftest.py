@@ -1,6 +1,7 @@
 """Fixtures of the scenarios: the controller as a process, on a namespace of the control plane."""
 
 import fcntl
+import os
 import sys
 import uuid
 from collections.abc import Callable, Iterator
@@ -9,6 +10,7 @@ from threading import Thread
 from typing import Any
 
 import pytest
+from tests.chart.rendered import template
 from tests.conftest import RUN_FOLDER
 from tests.scenarios import custom
 from tests.scenarios import injecting as injections
@@ -16,23 +18,33 @@ from tests.scenarios.csi import Driver
 from tests.scenarios.listener import Listener
 from tests.scenarios.pins import Installation
 from tests.scenarios.stage import Controller, Stage, Web
+from tests.support import session
 from tests.support.command import Finished, reroll
-from tests.support.tools import kubeconfig_of
+from tests.support.tools import Runner, kubeconfig_of
 
 from reroll.core import rights
-from reroll.core.kinds import KINDS, Kind
+from reroll.core.kinds import Kind
 from reroll.devcluster.api import Api, path_to
 from reroll.devcluster.cluster import DevCluster
-from reroll.settings import Settings
+
+
+@pytest.fixture(scope="session")
+def chart_rules(control_plane: dict[str, Path], tools_home: Path) -> list[rights.Rule]:
+    """What the roles of the chart allow, with every feature on."""
+    helm = Runner(session.programs(["helm"], os.environ)["helm"], tools_home, _no_cluster)
+    values = {"features": {"revisions": True, "injections": True}, "pins": {"mode": "webhook"}}
+    roles = [one for one in template(helm, values) if one["kind"] in {"ClusterRole", "Role"}]
+    return [rule for role in roles for rule in role["rules"]]
+
+
+def _no_cluster() -> DevCluster:
+    raise AssertionError("the chart is rendered without a cluster")
 
 
 @pytest.fixture
-def reroll_kubeconfig(kubeconfig_for: Callable[..., Path]) -> Path:
-    """An identity with the rights of the controller, for all its features, and no others."""
-    defaults, features = Settings(), rights.EVERYTHING
-    everywhere = rights.cluster(KINDS, features=features)
-    own = rights.own(defaults.digest_key, defaults.lease, features=features)
-    return kubeconfig_for([*everywhere, *own], None)
+def reroll_kubeconfig(kubeconfig_for: Callable[..., Path], chart_rules: list[rights.Rule]) -> Path:
+    """An identity with the rights that the chart gives the controller, and no others."""
+    return kubeconfig_for(chart_rules, None)
 
 
 @pytest.fixture
