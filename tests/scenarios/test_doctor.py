@@ -10,6 +10,7 @@ from tests.scenarios.stage import ENABLED, Controller, Stage, Web, eventually
 from tests.scenarios.test_refusals import rules
 from tests.support import build
 from tests.support.command import Finished, reroll
+from tests.support.terminal import in_terminal
 from tests.support.tools import kubeconfig_of
 
 from reroll import __version__
@@ -144,7 +145,9 @@ def test_a_feature_that_lacks_a_right_is_off_and_told_and_the_rest_works(
     )
 
 
-def test_where_nothing_is_installed_that_is_said(doctor: Doctor, namespace: str) -> None:
+def test_where_nothing_is_installed_that_is_said(
+    cluster: DevCluster, doctor: Doctor, namespace: str
+) -> None:
     done = doctor()
 
     assert done.code == Exit.UNWELL
@@ -154,6 +157,11 @@ def test_where_nothing_is_installed_that_is_said(doctor: Doctor, namespace: str)
     assert f"Lease {namespace}/reroll does not exist" in told(done, "note", "Lease")[0]
     assert "does not exist" in told(done, "problem", "digest key")[0]
     assert "no metrics were looked at" in told(done, "note", "metrics")[0]
+    where = ("-n", namespace, "--controller-namespace", namespace, "--kubeconfig")
+    seen = in_terminal("doctor", "-q", *where, kubeconfig_of(cluster, "admin"), columns=70)
+    assert seen.code == Exit.UNWELL
+    assert seen.widest <= 70
+    assert "-> install the chart" in seen.text
 
 
 def test_other_controllers_bad_annotations_and_other_versions_are_told(

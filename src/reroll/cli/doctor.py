@@ -1,7 +1,7 @@
 """`reroll doctor`: whether an installation is well, and what to do where it is not."""
 
 import argparse
-from collections.abc import Callable
+import sys
 from typing import Any
 
 from reroll import __version__
@@ -79,7 +79,8 @@ def run(args: argparse.Namespace) -> int:
         if args.output == "json":
             print_json(document(shown))
         else:
-            _printer()(shown)
+            show = _table if sys.stdout.isatty() else _lines
+            show(shown)
             print(_summary(found))
         bad = worst(found).rank >= Level(args.fail_on).rank
         return Exit.UNWELL if bad else Exit.OK
@@ -111,13 +112,7 @@ def _summary(found: list[Finding]) -> str:
         for count, level in counts
         if count
     ]
-    return f"{__version__}: {', '.join(told)}"
-
-
-def _printer() -> Callable[[list[Finding]], None]:
-    import sys
-
-    return _table if sys.stdout.isatty() else _lines
+    return f"reroll {__version__}: {', '.join(told)}"
 
 
 def _lines(found: list[Finding]) -> None:
