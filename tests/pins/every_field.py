@@ -1,11 +1,12 @@
 """A pod that names sources in every field there is, in each kind of container."""
 
+from types import MappingProxyType
 from typing import Any
 
 from tests.support.build import Object
 
 from reroll.core.fields import EACH
-from reroll.core.rewrite import write_pins
+from reroll.core.rewrite import Pins, write_pins
 
 PINS = {
     ("ConfigMap", "app"): "app-0123456789",
@@ -80,16 +81,16 @@ def _others() -> list[Object]:
     ]
 
 
-def put_in(spec: Any, kind: str = "") -> Any:
+def put_in(spec: Any, pins: Pins = MappingProxyType(PINS), kind: str = "") -> Any:
     """The spec with the names of the copies, by another way than the code that is tested."""
     if isinstance(spec, list):
-        return [put_in(item) for item in spec]
+        return [put_in(item, pins) for item in spec]
     if not isinstance(spec, dict):
         return spec
     return {
-        step: PINS.get((kind, value), value)
+        step: pins.get((kind, value), value)
         if step in {"name", "secretName"}
-        else put_in(value, _KINDS.get(step, ""))
+        else put_in(value, pins, _KINDS.get(step, ""))
         for step, value in spec.items()
     }
 

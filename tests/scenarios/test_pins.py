@@ -4,67 +4,94 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from tests.pins.every_field import ANNOTATION, pod_spec, put_in
+from tests.pins.every_field import PINS, pod_spec, put_in
 from tests.scenarios.pins import Installation, content, pod, webhook_flags, webhook_rules
-from tests.scenarios.stage import Controller, Stage, eventually
+from tests.scenarios.stage import ENABLED, Controller, Stage, eventually
 from tests.support import build
 
-from reroll.core.rewrite import PINS
+from reroll.core.rewrite import PINS as ANNOTATION
+from reroll.core.rewrite import read_pins, write_pins
 from reroll.devcluster.api import path_to
 
 Start = Callable[..., Controller]
+REVISIONS = {**ENABLED, "reroll.dev/revisions": "true"}
+PIN = {"policy": "admission", "webhook": "auto", "template": "template"}
+SOURCES = (
+    *(
+        build.configmap(name, {"a": "1", "b": "2"})
+        for name in ("app", "db", "other.name", "left-alone")
+    ),
+    *(build.secret(name, {"d": "1", "password": "2"}) for name in ("app", "db", "left-alone")),
+)
+LEFT = {("ConfigMap", "left-alone"), ("Secret", "left-alone")}
 TEMPLATE_LABELS = {"reroll.dev/pins": "disabled"}
 
 
 @pytest.fixture(params=["policy", "webhook"])
-def rewriting(request: pytest.FixtureRequest, installation: Installation) -> Installation:
-    """Installed and in force."""
-    if request.param == "policy":
-        done = installation.install("--mode", "policy")
-    else:
+def rewriting(request: pytest.FixtureRequest, installation: Installation) -> None:
+    """Pods are rewritten in the test's namespace."""
+    put_in_force(request.param, request, installation)
+
+
+def put_in_force(
+    mode: str, request: pytest.FixtureRequest, installation: Installation
+) -> Controller | None:
+    """Install it; the controller, if one runs for that."""
+    running = None
+    more = ["--mode", mode]
+    if mode == "webhook":
         start = request.getfixturevalue("controller")
         identity = request.getfixturevalue("kubeconfig_for")(webhook_rules(installation))
-        start(*webhook_flags(installation), kubeconfig=identity)
-        done = installation.install("--mode", "webhook", "--url", installation.url)
+        running = start(*webhook_flags(installation), kubeconfig=identity)
+        more += ["--url", installation.url]
+    done = installation.install(*more)
     assert done.code == 0, done.err
-    assert f"mode {request.param}" in done.out
-    return installation
+    assert f"mode {mode}" in done.out
+    return running
 
 
-def made(stage: Stage, one: build.Object) -> build.Object:
-    """The spec of a pod as the API server made it, less what is another for each pod."""
-    return without_token(stage.make(one)["spec"])
+@pytest.mark.parametrize("mode", ["policy", "webhook", "template"])
+def test_all_modes_give_the_same_pods(
+    stage: Stage,
+    controller: Start,
+    installation: Installation,
+    request: pytest.FixtureRequest,
+    mode: str,
+) -> None:
+    web = build.deployment(annotations={**REVISIONS, "reroll.dev/pin": PIN[mode]})
+    web["spec"]["template"]["spec"] = pod_spec()
+    running = put_in_force(mode, request, installation)
+    stage.make(*SOURCES, web)
+    if running is None:
+        controller()
+    pins = eventually(lambda: read_pins(annotation(stage.template(web))), "it is pinned")
+    assert pins.keys() == PINS.keys() | {("ConfigMap", "db"), ("Secret", "app")} | LEFT
+    stage.settled(web)
+    [pinned] = stage.pods(web)
+    assert annotation(pinned) == write_pins(pins)
+
+    by_hand = stage.make(pod(put_in(pod_spec(), pins), name="by-hand"))
+    assert without_what_differs(pinned["spec"]) == without_what_differs(by_hand["spec"])
+    names = stage.template(web)["spec"]
+    assert (put_in(names, pins) == names) is (mode == "template")
 
 
-def without_token(spec: build.Object) -> build.Object:
-    """The volume of the service account's token has a random name."""
-    volumes = [one for one in spec["volumes"] if not one["name"].startswith("kube-api-access-")]
+def annotation(one: build.Object) -> str:
+    return str(one["metadata"].get("annotations", {}).get(ANNOTATION, ""))
+
+
+def without_what_differs(spec: build.Object) -> build.Object:
+    """The API server gives the volume with the token a random name, the scheduler a node."""
+
+    def named(items: list[build.Object]) -> list[build.Object]:
+        return [one for one in items if not one["name"].startswith("kube-api-access-")]
+
     containers = {
-        field: [
-            {
-                **each,
-                "volumeMounts": [
-                    mount
-                    for mount in each["volumeMounts"]
-                    if not mount["name"].startswith("kube-api-access-")
-                ],
-            }
-            for each in spec[field]
-        ]
+        field: [{**each, "volumeMounts": named(each["volumeMounts"])} for each in spec[field]]
         for field in ("containers", "initContainers")
     }
-    return {**spec, "volumes": volumes, **containers}
-
-
-@pytest.mark.usefixtures("rewriting")
-def test_every_field_names_the_copy_and_nothing_else_is_another(stage: Stage) -> None:
-    by_hand = made(stage, pod(put_in(pod_spec()), name="by-hand"))
-    pinned = made(stage, pod(pod_spec(), ANNOTATION, name="pinned"))
-    plain = made(stage, pod(pod_spec(), name="plain"))
-
-    assert pinned == by_hand
-    assert put_in(plain) == by_hand
-    assert plain != by_hand
+    kept = {key: value for key, value in spec.items() if key != "nodeName"}
+    return {**kept, "volumes": named(spec["volumes"]), **containers}
 
 
 @pytest.mark.usefixtures("rewriting")
@@ -77,7 +104,10 @@ def test_odd_pins_stop_no_pod_and_good_ones_beside_them_count(stage: Stage) -> N
 
 
 def made_from(stage: Stage, spec: build.Object, pins: str) -> list[Any]:
-    one = {**pod(spec, pins), "metadata": {"generateName": "odd-", "annotations": {PINS: pins}}}
+    one = {
+        **pod(spec, pins),
+        "metadata": {"generateName": "odd-", "annotations": {ANNOTATION: pins}},
+    }
     found: list[Any] = stage.make(one)["spec"]["containers"][0]["envFrom"]
     return found
 
@@ -102,7 +132,7 @@ def test_pods_of_pinned_templates_are_right_with_no_controller_at_all(
         build.configmap("app", {"level": "current"}),
         build.configmap("app-0123456789", {"level": "pinned"}, immutable=True),
         build.deployment(
-            uses="configmap/app", template_annotations={PINS: "configmap/app=app-0123456789"}
+            uses="configmap/app", template_annotations={ANNOTATION: "configmap/app=app-0123456789"}
         ),
     )
     web = build.deployment()
@@ -146,13 +176,15 @@ def test_installing_is_done_once_and_told_and_undone(
     assert installation.name in status.out
     assert "a pinned pod is rewritten when it is made (tried just now)" in status.out
 
-    pinned = {PINS: "configmap/app=app-0123456789"}
+    pinned = {ANNOTATION: "configmap/app=app-0123456789"}
     stage.make(
         build.deployment(uses="configmap/app", template_annotations=pinned),
         build.deployment("named", uses="configmap/app-0123456789", template_annotations=pinned),
     )
     gone = installation.uninstall()
     assert gone.out.count("deleted") == 2
+    others = installation.run("status", "-o", "json").json["installed"]
+    assert others or f"still pinned: Deployment {stage.namespace}/web; new pods" in gone.err
     assert "nothing called" in installation.uninstall().out
     eventually(lambda: not in_force(installation), "the API server knows that it is gone")
 

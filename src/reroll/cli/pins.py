@@ -219,8 +219,8 @@ def _left(keys: list[Key]) -> Iterable[str]:
         names = ", ".join(map(str, keys))
         yield (
             f"still pinned: {names}; new pods of these start with the plain, current config. "
-            "The controller writes the names into their templates within a minute, which rolls "
-            "them; `reroll pins install` brings the rewriting back"
+            "Annotate them with `reroll.dev/pin: template` to have the names written into their "
+            "templates, or bring the rewriting back with `reroll pins install`"
         )
 
 
