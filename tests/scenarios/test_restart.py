@@ -79,7 +79,7 @@ def test_what_is_held_is_not_restarted(stage: Stage, restart: Command, hold: Com
 
 
 USAGE = {
-    ("cronjob/nightly",): "CronJob nightly has no pods to restart; this is for Deployment,",
+    ("cronjob/nightly",): "CronJob nightly cannot be restarted; this is for Deployment,",
     ("deployment/web", "--no-wait", "--max-parallel", "1"): "--max-parallel needs --wait",
 }
 

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from reroll.cli.cluster import View
 from reroll.cli.targets import CONFIGS
+from reroll.core.kinds import SourceKind
 from reroll.core.objects import Key
 from reroll.core.writes import Managed, Stub, Writes, writes
 from reroll.kube import wire
@@ -20,11 +21,15 @@ class Configs(NamedTuple):
     """Kinds that may not be listed: nothing is known of them."""
 
 
-async def every_config(view: View) -> Configs:
-    """All of the namespaces that were asked for; what may not be listed is a gap."""
+async def every_config(view: View, more: Iterable[SourceKind] = ()) -> Configs:
+    """All of the namespaces that were asked for; what may not be listed is a gap.
+
+    `more`: kinds of sources besides ConfigMaps and Secrets.
+    """
     there: dict[Key, Managed] = {}
     blind = set()
-    for kind, resource in _RESOURCES.items():
+    resources = {**_RESOURCES, **{row.name: wire.resource_of(row) for row in more}}
+    for kind, resource in resources.items():
         gaps = len(view.gaps)
         found = await view.every(resource, Stub, metadata_only=True)
         there |= {

@@ -83,7 +83,8 @@ def _target(text: str, tables: Tables) -> tuple[str, str]:
 
 
 async def _graph(view: View, args: argparse.Namespace) -> Graph:
-    members, sources = await asyncio.gather(_members(view, args), every_config(view))
+    rows = [row for row in tables_of(args).sources if row.paths]
+    members, sources = await asyncio.gather(_members(view, args), every_config(view, rows))
     found = graph(members, frozenset(sources.there), sources.blind)
     if args.orphans:
         found = found._replace(orphans=await _orphans(view, found, sources))

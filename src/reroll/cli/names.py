@@ -9,6 +9,8 @@ import asyncio
 import os
 from collections.abc import Sequence
 
+from reroll.cli.chosen import tables_of
+from reroll.cli.errors import CommandError
 from reroll.cli.targets import CONFIGS, is_called
 from reroll.core.kinds import KINDS, Kind, SourceKind
 from reroll.features.rollout.content import Stub
@@ -37,7 +39,7 @@ def namespaces(_: str, args: argparse.Namespace) -> list[str]:
 
 
 def workloads(prefix: str, args: argparse.Namespace) -> list[str]:
-    return _objects(prefix, args, KINDS)
+    return _objects(prefix, args, _kinds(args))
 
 
 def sources(prefix: str, args: argparse.Namespace) -> list[str]:
@@ -45,7 +47,15 @@ def sources(prefix: str, args: argparse.Namespace) -> list[str]:
 
 
 def either(prefix: str, args: argparse.Namespace) -> list[str]:
-    return _objects(prefix, args, (*KINDS, *CONFIGS))
+    return _objects(prefix, args, (*_kinds(args), *CONFIGS))
+
+
+def _kinds(args: argparse.Namespace) -> tuple[Kind, ...]:
+    """With those of the config file, if there is one that can be read."""
+    try:
+        return tables_of(args).kinds
+    except (CommandError, AttributeError, TypeError):
+        return KINDS
 
 
 def _objects(prefix: str, args: argparse.Namespace, rows: Sequence[Kind | SourceKind]) -> list[str]:

@@ -13,10 +13,18 @@ from reroll.core.kinds import EACH, Path
 
 T = TypeVar("T")
 _STEP = re.compile(r"(?P<name>[^.\[\]\s/~]+)(?P<each>\[\*?\])?")
-_WORD = Annotated[str, msgspec.Meta(min_length=1, pattern=r"^[A-Za-z0-9][-A-Za-z0-9.]*$")]
+_WORD = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9][-A-Za-z0-9.]*$")]
 _KIND = Annotated[str, msgspec.Meta(pattern="^[A-Z][A-Za-z0-9]*$")]
 _GROUP = Annotated[str, msgspec.Meta(pattern=r"^([a-z0-9][-a-z0-9]*(\.[a-z0-9][-a-z0-9]*)*)?$")]
 _LABEL = Annotated[str, msgspec.Meta(pattern=r"^([-a-z0-9.]+/)?[A-Za-z0-9][-._A-Za-z0-9]*$")]
+
+
+_EXAMPLES = {
+    "kind": "CloneSet",
+    "group": "apps.kruise.io",
+    "version": "v1alpha1",
+    "resource": "clonesets",
+}
 
 
 class ReferenceRow(msgspec.Struct, forbid_unknown_fields=True):
@@ -127,6 +135,8 @@ def _converted(row: Mapping[str, Any], where: str, type_: type[T], problems: lis
             values[field.name] = msgspec.convert(row[name], hints[field.name])
         except msgspec.ValidationError as error:
             told = str(error).replace(" - at `$", f" - at `{name}")
+            if name in _EXAMPLES:
+                told = f"{row[name]!r:.80} cannot be one; write e.g. {_EXAMPLES[name]}"
             wrong.append(f"{where}: {name}: {told}")
     problems += wrong
     return None if wrong else type_(**values)

@@ -155,7 +155,7 @@ def workload(
     if before is not None and before.uid != metadata.uid:
         before = None
     number = record.n if isinstance(record, Record) else 0
-    ended = metadata.deletion_timestamp is not None or has_ended(manifest)
+    ended = metadata.deletion_timestamp is not None or (kind.fixed and has_ended(manifest))
     unrecorded = before is not None and not isinstance(before.record, Record)
     seen = before.seen if before and unrecorded else metadata.version
     if before is not None and before.generation == metadata.generation > 0:
