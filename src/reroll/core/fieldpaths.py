@@ -109,8 +109,15 @@ def _step(body: str, at: int, offset: int) -> tuple[Step, int]:
         found = match[2] if match[2] is not None else match[3]
         value = int(match[4]) if match[4] is not None else _plain(found)
         return Filter(match[1], value), match.end()
-    inside = body[at + 1 : at + 2] if body[at] == "[" else body[at]
-    raise _at(at + offset, _why(inside, 'a step such as .name, [0] or [?(@.name=="x")]'))
+    raise _at(at + offset, _unreadable(body[at:]))
+
+
+def _unreadable(rest: str) -> str:
+    inside = rest[1:].partition("]")[0] if rest.startswith("[") else rest[0]
+    if inside.startswith("?"):
+        return 'this filter cannot be read; one field must equal one text: [?(@.name=="x")]'
+    sign = next((sign for sign in _UNSUPPORTED if sign in inside), inside[:1])
+    return _why(sign, 'a step such as .name, [0] or [?(@.name=="x")]')
 
 
 def _why(found: str, wanted: str) -> str:

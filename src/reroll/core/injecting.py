@@ -199,12 +199,16 @@ def described(value: Any) -> str:
     """A value as people may see it: what it is, and how much of it."""
     match value:
         case str():
-            return f"a string of {len(value)} characters"
+            return f"a string of {_count(len(value), 'character')}"
         case bool():
             return "a boolean"
         case int() | float():
             return "a number"
         case list():
-            return f"a list of {len(value)} items"
+            return f"a list of {_count(len(value), 'item')}"
         case _:
-            return f"an object with {len(value)} fields"
+            return f"an object with {_count(len(value), 'field')}"
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"
