@@ -27,7 +27,9 @@ EXITS = (
     "exit codes: 0 rolled, or nothing to do (with --exit-code: 4); 1 failed, held by a missing\n"
     "source, or not all could be seen; 2 wrong usage; 5 rolled back; 6 timed out; 130 Ctrl-C"
 )
-DELAYED = frozenset({Reason.HELD.word, Reason.PAUSED.word, Reason.RESTING.word})
+DELAYED = frozenset(
+    {Reason.HELD.word, Reason.HELD_AT.word, Reason.PAUSED.word, Reason.RESTING.word}
+)
 """What people asked for: no failure."""
 EVENTS_WITHIN = 5.0
 

@@ -293,7 +293,8 @@ def declined(seen: Snapshot, now: datetime) -> Record | None:
     if not isinstance(record, Record):
         return None
     number = max(highest(seen), int(now.timestamp())) if seen.kind.copies_record else record.n
-    return successor(record, number, at=now, why=Reason.UNDONE.word, todo=None)
+    held_since = None if record.pins is None else now
+    return successor(record, number, at=now, why=Reason.UNDONE.word, todo=None, held=held_since)
 
 
 def _order_is_known(seen: Snapshot, changed: Moment) -> bool:

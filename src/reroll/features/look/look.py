@@ -15,6 +15,7 @@ from reroll.core.compare import Snapshot
 from reroll.core.decided import Plan
 from reroll.core.kinds import SOURCE_KINDS, Kind, Watched
 from reroll.core.objects import Key
+from reroll.core.pins import COPY_OF, PINNABLE
 from reroll.core.policy import STATE, Policy
 from reroll.core.reasons import Reason
 from reroll.core.records import Record, read
@@ -41,7 +42,12 @@ class Lists(Protocol):
     gaps: list[str]
 
     async def every(
-        self, resource: wire.Resource, model: type[T], *, metadata_only: bool = False
+        self,
+        resource: wire.Resource,
+        model: type[T],
+        *,
+        metadata_only: bool = False,
+        label_selector: str | None = None,
     ) -> list[T]: ...
 
 
@@ -129,6 +135,8 @@ class Look:
         if supposing:
             self.world.supposed |= {_key(kind, manifest) for kind, manifest in found}
         await self._unlock(found, make=make_key)
+        if any((record := _record(manifest)) and record.pins is not None for _, manifest in found):
+            await self._copies()
         for kind, manifest in found:
             self.world.workload_seen(kind, manifest)
         await self._mounts()
@@ -208,6 +216,21 @@ class Look:
 
     async def _every(self, kind: Kind) -> list[Manifest]:
         return await self._lists.every(wire.resource_of(kind), Manifest)
+
+    async def _copies(self) -> None:
+        """The copies that templates may name: whether they are there, and who owns them."""
+        for row in SOURCE_KINDS:
+            if row.name not in PINNABLE:
+                continue
+            known = len(self._lists.gaps)
+            stubs = await self._lists.every(
+                wire.resource_of(row), Stub, metadata_only=True, label_selector=COPY_OF
+            )
+            for one in stubs:
+                key = Key(row.name, one.metadata.namespace, one.metadata.name)
+                self.world.copies.seen(key, one.metadata)
+            if len(self._lists.gaps) == known:
+                self.world.copies.listed(row.name, self._lists.namespace)
 
     async def _mounts(self) -> None:
         """What pods have mounted, if some workload has a source that is known by that only."""

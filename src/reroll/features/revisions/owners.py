@@ -10,10 +10,12 @@ from collections.abc import Iterable
 
 import msgspec
 
+from reroll.clock import Clock
 from reroll.core.compare import Snapshot
 from reroll.core.kinds import Kind, Revisions
 from reroll.core.objects import Key
 from reroll.core.pods import given
+from reroll.core.records import Record
 from reroll.core.rewrite import PINS, read_pins
 from reroll.core.workloads import Metadata, Workload
 from reroll.features.names.attach import REVISION_KINDS, Owner
@@ -23,6 +25,8 @@ from reroll.kube import wire
 from reroll.kube.client import Client
 from reroll.kube.errors import Conflict, NotFound
 
+GRACE = 5.0
+"""Seconds in which a CronJob may still make a Job of the template that it had before."""
 JOBS = wire.Resource("batch", "v1", "jobs", "Job")
 
 
@@ -74,22 +78,28 @@ def carriers(kind: Kind) -> wire.Resource | None:
 
 
 class Owners:
-    def __init__(self, client: Client, world: World) -> None:
-        self._client, self._world, self._copies = client, world, world.copies
+    def __init__(self, client: Client, clock: Clock, world: World) -> None:
+        self._client, self._clock = client, clock
+        self._world, self._copies = world, world.copies
         self._tried: dict[Key, tuple[int, frozenset[Key], frozenset[Key]]] = {}
         """What a look found that could do nothing about it yet; the next one has to differ."""
 
-    async def tidy(self, seen: Snapshot) -> None:
-        """Put right who owns the copies of one workload, if that is to be done and can be."""
+    async def tidy(self, seen: Snapshot) -> float | None:
+        """Put right who owns the copies of one workload, if that is to be done and can be.
+
+        The seconds until it is worth another look, where nobody else tells.
+        """
         workload, namespace = seen.workload, seen.workload.key.namespace
         named = frozenset(Key(k, namespace, copy) for (k, _), copy in workload.pins.items())
         owned = self._copies.owned_by(workload.uid)
         if not self._is_due(seen, named, owned):
             self._tried.pop(workload.key, None)
-            return
+            return None
+        if wait := self._too_early(seen):
+            return wait
         state = (workload.generation, named, owned)
         if not workload.observed or self._tried.get(workload.key) == state:
-            return
+            return None
         self._tried[workload.key] = state
         revisions = await self._revisions(seen.kind, workload)
         wanted: dict[Key, list[Owner]] = {copy: [_itself(seen)] for copy in named}
@@ -101,6 +111,14 @@ class Owners:
             await self._set(copy, wanted.get(copy, []), workload.uid if leaves else "")
         if not self._is_due(seen, named, self._copies.owned_by(workload.uid)):
             self._tried.pop(workload.key, None)
+        return None
+
+    def _too_early(self, seen: Snapshot) -> float:
+        """A Job of the template before may just be on its way, and nothing tells."""
+        record = seen.workload.record
+        if not seen.kind.makes_jobs or not isinstance(record, Record) or record.rolled is None:
+            return 0.0
+        return max(0.0, GRACE - (self._clock.now() - record.rolled).total_seconds())
 
     def _is_due(self, seen: Snapshot, named: frozenset[Key], owned: frozenset[Key]) -> bool:
         if not named and not owned:

@@ -37,7 +37,7 @@ class Pinning:
         self._client, self._world = client, world
         self._installed = Installed(client, clock)
         self._maker = Maker(client, world.sources, world.copies)
-        self._owners = Owners(client, world)
+        self._owners = Owners(client, clock, world)
 
     async def prepare(self, seen: Snapshot, decided: Plan) -> Plan | Held:
         """The plan with all that the write needs; or what stands in the way of it."""
@@ -94,8 +94,9 @@ class Pinning:
         document: dict[str, Any] = msgspec.json.decode(template) if template else {}
         return renamed(document.get("spec") or {}, seen.workload.pins, read_pins(pins))
 
-    async def tidy(self, seen: Snapshot) -> None:
-        await self._owners.tidy(seen)
+    async def tidy(self, seen: Snapshot) -> float | None:
+        """Put right who owns its copies; the seconds until that is worth another look, if it is."""
+        return await self._owners.tidy(seen)
 
 
 def owner_of(kind: Kind, workload: Workload) -> Owner:

@@ -73,7 +73,7 @@ class Preparing(Protocol):
 
     async def prepare(self, seen: Snapshot, decided: Plan) -> Plan | Held: ...
 
-    async def tidy(self, seen: Snapshot) -> None: ...
+    async def tidy(self, seen: Snapshot) -> float | None: ...
 
 
 class Roller:
@@ -127,8 +127,9 @@ class Roller:
             return None
         seen, decided = found
         delay = await self._do(seen, decided)
-        if self.pinning is not None and decided.record is None:
-            await self.pinning.tidy(seen)
+        if self.pinning is not None and (decided.record is None or decided.pins is not None):
+            later = await self.pinning.tidy(self._world.snapshot(key, seen.kind) or seen)
+            delay = later if delay is None else delay
         self._backoff.succeeded(key)
         if decided.look_at is None:
             return delay
@@ -196,9 +197,8 @@ class Roller:
         await self._write(seen, decided)
         self._tell(seen, decided, Result.DONE)
         self._world.settled(seen.workload.key)
-        # A record of what is there may be the first of two steps: pins come after it. And who has
-        # none any more is not heard of again.
-        more = (decided.roll is None and seen.policy.revisions) or decided.pins == ""
+        # A record of what is there may be the first of two steps: pins come after it.
+        more = decided.roll is None and seen.policy.revisions
         return 0.0 if more or (decided.record and decided.record.todo) else None
 
     async def carry_out(self, seen: Snapshot, decided: Plan) -> None:

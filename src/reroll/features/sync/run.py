@@ -7,6 +7,7 @@ failure nothing more is begun.
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable
+from contextlib import suppress
 from datetime import datetime, timedelta
 
 from reroll.clock import Clock
@@ -26,6 +27,7 @@ from reroll.kube.errors import ApiError, NotFound
 _WAITED_FOR = frozenset(
     (Strategy.STAMP, Strategy.ENV, Strategy.RESTART, Strategy.EVICT, Strategy.RELOAD)
 )
+TIDY_WITHIN = timedelta(seconds=10)
 Begin = Callable[["Run", Work, datetime], Awaitable[None]]
 
 
@@ -78,6 +80,7 @@ class Run:
             await self._begin(self, work, deadline)
             if work.outcome is Outcome.ROLLING:
                 await self._follow.follow(work, deadline)
+                await self._tidy(work, deadline)
             elif self._options.wait and work.outcome in {Outcome.NOTHING, Outcome.RECORDED}:
                 await self._follow.join(work, deadline)
         except ApiError as error:
@@ -113,6 +116,23 @@ class Run:
                     work, Outcome.TIMED_OUT, work.detail or "the roll is not written yet"
                 )
                 return
+
+    async def _tidy(self, work: Work, deadline: datetime) -> None:
+        """Copies that its template no longer names belong to the revisions that do."""
+        pinning = self._look.engine.roller.pinning
+        deadline = min(deadline, self._clock.now() + TIDY_WITHIN)
+        while pinning is not None:
+            seen = self._look.world.snapshot(work.key, work.kind)
+            if seen is None or not seen.workload.pins or work.has_failed:
+                return
+            if seen.workload.observed:
+                with suppress(ApiError):  # The next run sees that it is still to be done.
+                    await pinning.tidy(seen)
+                return
+            if not await self._follow.sleep(POLL, deadline):
+                return
+            if manifest := await self._follow.fetch(work, deadline):
+                self._look.world.workload_seen(work.kind, manifest)
 
     async def _made_anew(self, work: Work, deadline: datetime) -> Report | None:
         left = (deadline - self._clock.now()).total_seconds()

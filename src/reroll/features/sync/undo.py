@@ -5,16 +5,19 @@ nothing of what somebody did meanwhile is lost. The new record declines the cont
 a controller nor the next run rolls forward until a source changes again.
 """
 
+import copy
 from typing import Any
 
 import msgspec
 
 from reroll.clock import Clock
 from reroll.core.patches import RESTARTED_AT, pointer
+from reroll.core.pins import write_pins_into
 from reroll.core.plan import declined
 from reroll.core.pods import without_empty
 from reroll.core.policy import STATE
 from reroll.core.records import write
+from reroll.core.rewrite import PINS, read_pins
 from reroll.core.vocabulary import Vocabulary
 from reroll.core.workloads import Manifest, pick
 from reroll.features.look.look import Look
@@ -58,6 +61,10 @@ async def undo(client: Client, clock: Clock, look: Look, work: Work, now: Any) -
 
 def _bare(template: Any, words: Vocabulary) -> Any:
     """A template without what a roll writes into it."""
+    template = copy.deepcopy(template)
+    notes = (template.get("metadata") or {}).get("annotations") or {}
+    if pins := read_pins(notes.get(PINS, "")):
+        write_pins_into(template, "", pins, named=False)
     metadata, spec = dict(template.get("metadata") or {}), dict(template.get("spec") or {})
     annotations = metadata.get("annotations") or {}
     metadata["annotations"] = {
