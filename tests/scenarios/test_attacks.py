@@ -11,6 +11,7 @@ from pathlib import Path
 from tests.scenarios.stage import ENABLED, RECORD, Controller, Stage, eventually
 from tests.support import build
 from tests.support.command import Finished, reroll
+from tests.support.faultproxy import FaultProxy
 from tests.support.tools import kubeconfig_of
 
 from reroll.devcluster.cluster import DevCluster
@@ -51,6 +52,43 @@ def test_names_of_sources_in_other_namespaces_cannot_be_found_by_asking(
         assert shape.startswith("X does not exist, or does not let namespace"), about
     assert len({sentence.split(" ", 1)[1] for sentence in sentences}) == 1
     assert set(stage.record(spy)["s"]) == {"configmap/app", *named[len(asked) :]}
+
+
+def test_a_secret_that_does_not_consent_is_never_read_for_others(
+    stage: Stage,
+    controller: Start,
+    another: Callable[[], Stage],
+    fault_proxy: FaultProxy,
+    reroll_kubeconfig: Path,
+) -> None:
+    there = another()
+    place = there.namespace
+    consent = {"reroll.dev/allow-from": stage.namespace}
+    there.make(build.secret("shy"), build.secret("open", annotations=consent))
+    named = {**ENABLED, "reroll.dev/sources": f"secret/{place}/shy, secret/{place}/*"}
+    spy = build.deployment("spy", uses="configmap/app", annotations=named)
+    stage.make(build.configmap("app"), spy)
+    controller(kubeconfig=fault_proxy.kubeconfig(reroll_kubeconfig))
+    stage.adopted(spy)
+    eventually(lambda: f"secret/{place}/open" in stage.record(spy)["s"], "what consents counts")
+    there.change("Secret", "shy", password="new")
+    number = stage.record(spy)["n"]
+    there.change("Secret", "open", password="new")
+    stage.rolled(spy, since=number)
+
+    read = {
+        (entry.path.partition("?")[0].rpartition("/")[2], "PartialObjectMetadata" in entry.accept)
+        for entry in fault_proxy.log
+        if entry.path.startswith(f"/api/v1/namespaces/{place}/secrets/")
+    }
+    assert read == {("shy", True), ("open", True), ("open", False)}
+
+    # Who consents later is read from then on, and rolls nothing by that.
+    stamp = stage.stamp(spy)
+    there.annotate(build.secret("shy"), allow_from="*")
+    eventually(lambda: f"secret/{place}/shy" in stage.record(spy)["s"], "it counts now")
+    stage.quiet(spy)
+    assert stage.stamp(spy) == stamp
 
 
 def test_a_reload_asks_nobody_who_is_no_pod(stage: Stage, controller: Start) -> None:

@@ -7,6 +7,7 @@ Each annotation is a row of ANNOTATIONS.
 
 from collections.abc import Callable, Mapping
 from datetime import timedelta
+from fnmatch import fnmatchcase
 from typing import Any
 
 import msgspec
@@ -170,6 +171,11 @@ def allowed_namespaces(annotations: Mapping[str, str]) -> frozenset[str]:
     """The namespaces that a source lets refer to it, besides its own."""
     listed = annotations.get(ALLOW_FROM, "").split(",")
     return frozenset(name.strip() for name in listed if name.strip())
+
+
+def consents(annotations: Mapping[str, str] | None, namespace: str) -> bool:
+    """Whether an object lets another namespace use it."""
+    return any(fnmatchcase(namespace, glob) for glob in allowed_namespaces(annotations or {}))
 
 
 # The row of the table

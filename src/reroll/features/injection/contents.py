@@ -1,10 +1,8 @@
 """The content of the sources of one Injection, read for one look and dropped."""
 
-from fnmatch import fnmatchcase
-
 import msgspec
 
-from reroll.core.dialects.reroll import allowed_namespaces
+from reroll.core.dialects.reroll import consents
 from reroll.core.injecting import Verdict
 from reroll.core.injections import From, Injection
 from reroll.core.kinds import SOURCE_KINDS
@@ -21,11 +19,6 @@ from reroll.settings import Settings
 
 _ROWS = {row.name: row for row in SOURCE_KINDS}
 _source = msgspec.json.Decoder(Source)
-
-
-def consents(annotations: dict[str, str] | None, home: str) -> bool:
-    """Whether an object lets the Injections of a namespace use it."""
-    return any(fnmatchcase(home, glob) for glob in allowed_namespaces(annotations or {}))
 
 
 class Reader:

@@ -8,13 +8,13 @@ import hmac
 
 import msgspec
 
+from reroll.core.dialects.reroll import consents
 from reroll.core.fieldpaths import PathError, text
 from reroll.core.fieldpaths import find as find_place
 from reroll.core.injecting import TRIES, Target, Verdict, described, holds, turn
 from reroll.core.injections import FINALIZER, KIND, Injection
 from reroll.core.policy import ALLOW_FROM
 from reroll.core.reasons import Reason
-from reroll.features.injection.contents import consents
 from reroll.features.injection.objects import Objects
 from reroll.features.injection.targets import Targets, looks
 from reroll.features.injection.values import Made

@@ -14,7 +14,8 @@ from reroll.controller.logs import Log
 from reroll.controller.pace import Backoff
 from reroll.controller.queue import Queue
 from reroll.core.compare import Absence, History
-from reroll.core.kinds import Kind, Revisions, Watched, revision_number
+from reroll.core.dialects.reroll import consents
+from reroll.core.kinds import Kind, Revisions, SourceKind, Watched, revision_number
 from reroll.core.objects import Key, Moment
 from reroll.core.pins import copy_names, is_copy
 from reroll.core.pods import given
@@ -154,6 +155,9 @@ class Reader:
 
     async def _fetch(self, key: Key, *, at_least: int = 0) -> None:
         row = self._rows[key.kind]
+        if not await self._may_be_read(row, key):
+            self._world.sources.content_seen(key, Absence.MISSING, 0)
+            return
         before, latest = self._world.sources.version(key), self._world.latest
         request = wire.get(resource(row), key.namespace, key.name, at_least=at_least)
         try:
@@ -171,6 +175,23 @@ class Reader:
             self._world.sources.seen(row, source, watched=False)
             if not at_least:
                 self._world.sources.confirmed(key, latest)
+
+    async def _may_be_read(self, row: SourceKind, key: Key) -> bool:
+        """Whether a source whose content nobody of its own namespace asks for lets others do so.
+
+        Otherwise anybody could have every Secret of the cluster read, again and again.
+        """
+        strangers = self._world.sources.strangers(key)
+        if not strangers or row.watched is not Watched.METADATA:
+            return True
+        request = wire.get(resource(row), key.namespace, key.name, metadata_only=True)
+        try:
+            annotations = _stub.decode(await self._client.send(request)).metadata.annotations
+        except NotFound:
+            return False
+        except Forbidden:
+            return True  # it is told when the content is asked for
+        return any(consents(annotations, namespace) for namespace in strangers)
 
     async def _judge(self, copy: Key, source: Key) -> None:
         """Whether a copy that somebody else made holds what its name says."""

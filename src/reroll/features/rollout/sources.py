@@ -140,6 +140,13 @@ class Sources:
             self._met(source)
         return known
 
+    def strangers(self, source: Key) -> frozenset[str]:
+        """The namespaces that refer to it, if its own is none of them."""
+        users = known.users if (known := self._known.get(source)) else ()
+        if any(user.namespace == source.namespace for user in users):
+            return frozenset()
+        return frozenset(user.namespace for user in users)
+
     # Rights
 
     def refused(self, kind: str, namespace: str | None) -> None:
