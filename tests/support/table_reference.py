@@ -6,9 +6,11 @@
 from collections.abc import Callable, Iterable, Sequence
 from itertools import groupby
 from pathlib import Path
+from typing import Any
 
 from tests.support.known_metrics import known_metrics
 
+from reroll.core.custom_rows import ROWS, helped
 from reroll.core.dialects.reroll import REROLL
 from reroll.core.dialects.rows import Options, Place
 from reroll.core.fields import EACH, FIELDS, POD_FIELDS, PODS, Field
@@ -47,7 +49,8 @@ def settings() -> str:
     introduction = (
         "Every setting of `reroll run` is a flag, an environment variable and a key of the config file; in this order the first one counts.\n"
         "`--log-level debug` is `REROLL_LOG_LEVEL=debug` in the environment and `log-level: debug` in the file.\n"
-        "A setting that cannot be used is named, with what to write instead; all of them at once."
+        "A setting that cannot be used is named, with what to write instead; all of them at once.\n"
+        "Two more keys of the file, `kinds` and `sources`, add [kinds that Reroll does not know](../guides/custom-kinds.md)."
     )
     return _page("Settings", introduction, example, *parts)
 
@@ -123,7 +126,16 @@ def kinds() -> str:
         _table(("kind", "API", "strategies"), workloads),
         "## Sources",
         _table(("kind", "in annotations", "digest"), sources),
+        "## Rows of a config file\n\nA config file adds kinds: see [custom kinds](../guides/custom-kinds.md).",
+        *(part for name, row in ROWS for part in _row(name, row)),
     )
+
+
+def _row(name: str, row: type[Any]) -> tuple[str, str]:
+    """The fields that a part of a row may have."""
+    above = "" if name in {"kinds", "sources"} else " of a row of `kinds`"
+    rows = [(f"`{field}`", told, "yes" if needed else "") for field, told, needed in helped(row)]
+    return f"### `{name}`{above}", _table(("field", "meaning", "required"), rows)
 
 
 def fields() -> str:
