@@ -49,6 +49,7 @@ def test_going_back_to_a_revision_brings_its_content_back_and_holds_until_releas
     stage: Stage,
     controller: Start,
     installation: Installation,
+    cluster: DevCluster,
     revisions: Command,
     release: Command,
     name: str,
@@ -90,6 +91,10 @@ def test_going_back_to_a_revision_brings_its_content_back_and_holds_until_releas
     stage.quiet(web)
     assert "(held, " in revisions(target).out
     assert revisions(target, "-o", "json").json["heldSince"]
+    where = ("-n", stage.namespace, "--controller-namespace", stage.namespace)
+    told = reroll("explain", target, *where, "--kubeconfig", cluster.kubeconfig()).out
+    assert f"It is pinned: its pods use ConfigMap app as {older['pins'][0]['copy']}, " in told
+    assert "It is held at this revision since " in told
 
     before = pins_of(stage, web)
     assert release(target).code == 0

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from reroll.cli import cluster
+from reroll.cli import cluster, explain_injection
 from reroll.cli.chosen import add_controller_flags, looked, settings_of
 from reroll.cli.cluster import View
 from reroll.cli.configs import writes_of
@@ -16,7 +16,8 @@ from reroll.clock import SystemClock
 from reroll.core.compare import Absence, Snapshot
 from reroll.core.objects import Key
 from reroll.core.policy import ENABLED
-from reroll.core.records import Unreadable
+from reroll.core.records import Record, Unreadable
+from reroll.core.workloads import Workload
 from reroll.features.explain.decided import Decided, Said, decided
 from reroll.features.explain.explain import Answer, Explanation, Source, State, explain
 from reroll.features.look.look import Look
@@ -26,14 +27,16 @@ DESCRIPTION = """\
 Tell all about one workload: which ConfigMaps and Secrets it uses and how, what they hold against
 what it last rolled with, who changed them last, which annotation, setting or default decided what,
 and what each gate says. Also for a workload that is not opted in. Values are never shown.
+Or all about one Injection: what it puts where, and what stands in its way.
 
   reroll explain deployment/web -n shop
-  reroll explain sts/db -n shop -o json"""
+  reroll explain sts/db -n shop -o json
+  reroll explain injection/harbor-s3 -n registry"""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.description = DESCRIPTION
-    parser.add_argument("workload", metavar="KIND/NAME", help="e.g. deployment/web, sts/db")
+    parser.add_argument("workload", metavar="KIND/NAME", help="e.g. deployment/web, injection/s3")
     add_output_flag(parser)
     cluster.add_flags(parser)
     add_controller_flags(parser)
@@ -48,6 +51,8 @@ class Told(NamedTuple):
 
 
 def run(args: argparse.Namespace) -> int:
+    if explain_injection.is_meant(args.workload):
+        return explain_injection.run(args)
     args.workloads = [args.workload]
 
     async def action(view: View) -> int:
@@ -97,6 +102,7 @@ def _sentences(told: Told, now: datetime) -> Iterator[str]:
     yield f"{seen.workload.key}"
     yield f"  {_opted(told)}"
     yield f"  {_recorded(told, now)}"
+    yield from _pinned(seen.workload, now)
     yield f"  Decision: {found.plan.reason.word}: {found.plan.message}."
     if found.plan.roll:
         yield f"  It rolls by {found.plan.roll.value}."
@@ -134,6 +140,25 @@ def _recorded(told: Told, now: datetime) -> str:
     keys = f" ({', '.join(record.keys)})" if record.keys else ""
     because = f", because of {', '.join(record.by)}{keys}" if record.by else ""
     return f"{text}; it last rolled {ago(record.rolled, now)}{because}."
+
+
+def _pinned(workload: Workload, now: datetime) -> Iterator[str]:
+    """The copies that its pods use, and whether somebody chose them."""
+    if not workload.pins:
+        return
+    pins = ", ".join(f"{name} as {copy}" for name, copy in _copies(workload))
+    how = "by the names in its template" if workload.named else "when they are made"
+    yield f"  It is pinned: its pods use {pins}, {how}."
+    record = workload.record
+    if isinstance(record, Record) and record.held:
+        yield (
+            f"  It is held at this revision since {ago(record.held, now).removesuffix(' ago')}: "
+            "until a source changes, or `reroll release`."
+        )
+
+
+def _copies(workload: Workload) -> list[tuple[str, str]]:
+    return [(f"{kind} {name}", copy) for (kind, name), copy in sorted(workload.pins.items())]
 
 
 def _tables(told: Told, now: datetime) -> None:
@@ -195,7 +220,9 @@ def _facts(told: Told) -> dict[str, Any]:
             "rolled": moment(record.rolled),
             "by": record.by,
             "keys": record.keys,
+            "heldSince": moment(record.held),
         },
+        "pins": [{"source": name, "copy": copy} for name, copy in _copies(seen.workload)],
         "reason": found.plan.reason.word,
         "message": found.plan.message,
         "strategy": found.plan.roll and found.plan.roll.value,

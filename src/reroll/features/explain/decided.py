@@ -15,6 +15,8 @@ from reroll.core.policy import DOMAIN, Policy
 
 _LONGEST = 80
 DEFAULT, SETTINGS = "the default", "the settings"
+_WORDS = {"mounts_are_live": ("live", "frozen")}
+"""For yes and no, where the annotation has other words than `true` and `false`."""
 
 
 class Decided(NamedTuple):
@@ -45,11 +47,11 @@ def decided(said: Said, policy: Policy, default: Policy, dialects: Dialects) -> 
         usual = reduce(getattr, row.field.split("."), default)
         text, where = _spoken(said, row.key, row.parse)
         if where or value != usual:
-            found.append(Decided(row.name, text or _shown(value), where or SETTINGS))
+            found.append(Decided(row.name, text or _shown(value, row.field), where or SETTINGS))
         elif isinstance(value, bool | timedelta):
             built_in = value == reduce(getattr, row.field.split("."), Policy())
             because = DEFAULT if built_in else SETTINGS
-            found.append(Decided(row.name, _shown(value), because))
+            found.append(Decided(row.name, _shown(value, row.field), because))
     for name in SOURCE_LISTS:
         text, where = _spoken(said, DOMAIN + name, str)
         if where:
@@ -57,12 +59,13 @@ def decided(said: Said, policy: Policy, default: Policy, dialects: Dialects) -> 
     return [*found, *_foreign(said, dialects)]
 
 
-def _shown(value: Any) -> str:
+def _shown(value: Any, field: str) -> str:
     match value:
         case timedelta():
             return format_duration(value)
-        case bool():  # how mounts are
-            return "live" if value else "frozen"
+        case bool():
+            yes, no = _WORDS.get(field, ("true", "false"))
+            return yes if value else no
     return "-" if value is None else str(value)
 
 
