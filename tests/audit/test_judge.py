@@ -44,6 +44,13 @@ def test_a_write_in_the_second_of_the_start_counts_as_read() -> None:
     assert judged(one, written(START + timedelta(seconds=1))) == [Verdict.STALE]
 
 
+def test_a_copy_that_was_made_again_is_what_it_was() -> None:
+    one = pod(uses=["configmap/app-1a2b3c4d5e"])
+    again = Writes(START + MINUTE, written(START + MINUTE).known, immutable=True)
+    assert judged(one, again) == [Verdict.STALE]
+    assert judged(one, msgspec.structs.replace(again, copy=True)) == [Verdict.CURRENT]
+
+
 def test_a_container_that_does_not_run_has_nothing() -> None:
     waits = pod({"waiting": {"reason": "CrashLoopBackOff"}}, uses=["configmap/app"])
     assert judged(waits, written(START + MINUTE)) == []

@@ -130,5 +130,6 @@ def test_what_machines_keep_for_themselves_is_no_orphan() -> None:
         OLD: Metadata("old"),
         Key("ConfigMap", "shop", "kube-root-ca.crt"): Metadata("kube-root-ca.crt"),
         Key("Secret", "shop", "v1"): Metadata("v1", labels={"owner": "helm"}),
+        Key("Secret", "shop", "db-1"): Metadata("db-1", labels={"reroll.dev/copy-of": "db"}),
     }
     assert orphans(stubs, {("shop", "app")}) == {OLD}

@@ -10,6 +10,7 @@ from tests.support import build
 from tests.support.tools import Tool
 
 from reroll.core.names import CONTENT_OF, Named, Scheme, claimed, kustomize_hash, marks, proved
+from reroll.core.pins import copy_marks
 
 LONG = "a-" + "very-" * 30 + "long-name"
 KUSTOMIZATION = """
@@ -88,6 +89,7 @@ def test_what_is_marked_is_recognised(plain: str) -> None:
 
 def test_a_plain_config_with_our_mark_is_not_content_named() -> None:
     assert claimed("app", marks("app")[0], {}) is None
+    assert claimed("app-5f9c2d1a7b", {**marks("app")[0], **copy_marks("app")[0]}, {}) is None
     claim = Named(Scheme.REROLL, "app")
     assert not proved(claim, build.configmap("app-5f9c2d1a7b"))
     assert not proved(claim, build.configmap("app-copy", immutable=True))

@@ -5,7 +5,7 @@ from typing import Any
 from tests.scenarios.stage import ENABLED, Stage, eventually
 from tests.support.build import Object
 
-from reroll.core.pins import COPY_OF
+from reroll.core.names import COPY_OF
 from reroll.core.rewrite import PINS, read_pins
 from reroll.devcluster.api import ApiError, path_to
 

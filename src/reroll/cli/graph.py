@@ -11,23 +11,27 @@ from reroll.cli.chosen import add_controller_flags, missing_sentence, settings_o
 from reroll.cli.cluster import View
 from reroll.cli.configs import Configs, every_config
 from reroll.cli.errors import CommandError, Exit
+from reroll.cli.explain_injection import is_meant as is_injection
 from reroll.cli.output import print_json, print_lines, warn
 from reroll.cli.targets import workload_target
 from reroll.clock import SystemClock
+from reroll.core.injections import KIND, Injection, Manifest, read
 from reroll.core.kinds import Kind, SourceKind, Tables
 from reroll.core.objects import Key
+from reroll.core.pins import is_copy
 from reroll.core.workloads import Metadata, belongs_to_workload
 from reroll.features.graph import drawings
 from reroll.features.graph.graph import Graph, Member, graph, named, orphans
 from reroll.features.graph.svg import svg
+from reroll.features.injection.objects import INJECTIONS
 from reroll.features.names.usage import USERS, Document
 from reroll.features.rollout.feature import NAMESPACES, scope
 from reroll.features.rollout.world import World
 
 DESCRIPTION = """\
 Draw which ConfigMaps and Secrets are used by which workloads: of a namespace, of the cluster, of
-one source or of one workload. Sources that do not exist are marked. It reads names only: of
-ConfigMaps and Secrets the metadata.
+one source or of one workload. Sources that do not exist are marked. Injections are drawn as users
+too. It reads names only: of ConfigMaps and Secrets the metadata.
 
   reroll graph -n shop
   reroll graph secret/db -n shop               what a change of it concerns
@@ -76,6 +80,8 @@ def run(args: argparse.Namespace) -> int:
 def _target(text: str, tables: Tables) -> tuple[str, str]:
     """Kind and name of a source or a workload."""
     word, _, name = text.partition("/")
+    if is_injection(text) and name:
+        return KIND, name
     row: Kind | SourceKind | None = tables.source_kind(word)
     if row is None or not name:
         row, name = workload_target(text, tables)
@@ -84,15 +90,29 @@ def _target(text: str, tables: Tables) -> tuple[str, str]:
 
 async def _graph(view: View, args: argparse.Namespace) -> Graph:
     rows = [row for row in tables_of(args).sources if row.paths]
-    members, sources = await asyncio.gather(_members(view, args), every_config(view, rows))
-    found = graph(members, frozenset(sources.there), sources.blind)
+    members, sources, injections = await asyncio.gather(
+        _members(view, args), every_config(view, rows), _injections(view)
+    )
+    there = {key for key, metadata in sources.there.items() if not is_copy(metadata)}
+    unseen = {source for one in injections for source in one.sources if not _is_seen(view, source)}
+    found = graph(members, frozenset(there | unseen), sources.blind, injections)
     if args.orphans:
         found = found._replace(orphans=await _orphans(view, found, sources))
     elif args.target:
         # One that nobody uses can be asked for too.
-        unused = sources.there.keys() - {edge.source for edge in found.edges}
+        unused = there - {edge.source for edge in found.edges}
         found = found._replace(orphans=frozenset(unused))
     return found
+
+
+def _is_seen(view: View, source: Key) -> bool:
+    """Whether it was looked whether it is there."""
+    return view.namespace in {None, source.namespace}
+
+
+async def _injections(view: View) -> list[Injection]:
+    found = await view.every(INJECTIONS, Manifest)
+    return sorted(map(read, found), key=lambda one: one.key)
 
 
 async def _members(view: View, args: argparse.Namespace) -> list[Member]:

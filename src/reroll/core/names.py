@@ -15,6 +15,8 @@ from typing import Any, NamedTuple
 
 from reroll.core.policy import DOMAIN
 
+COPY_OF = DOMAIN + "copy-of"
+"""The label of a copy, see `core.pins`: it looks like a content-named config, and is none."""
 CONTENT_OF = DOMAIN + "content-of"
 """The label with the plain name; the annotation with it too, where it is too long for a label."""
 
@@ -72,6 +74,8 @@ def marks(plain: str, mark: str = CONTENT_OF) -> tuple[dict[str, str], dict[str,
 
 def claimed(name: str, labels: Mapping[str, str], annotations: Mapping[str, str]) -> Named | None:
     """What a config says it is, by its marks or by its name; `proved` looks whether it is so."""
+    if COPY_OF in labels:
+        return None
     if plain := annotations.get(CONTENT_OF) or labels.get(CONTENT_OF):
         return Named(Scheme.REROLL, plain) if plain != name else None
     if KAPP_VERSIONED in annotations and (match := _KAPP.fullmatch(name)):

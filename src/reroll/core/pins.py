@@ -11,9 +11,8 @@ import msgspec
 
 from reroll.core.digest import content_digest
 from reroll.core.fields import PINNED_FIELDS
-from reroll.core.names import LONGEST_NAME, marks
+from reroll.core.names import COPY_OF, LONGEST_NAME, marks
 from reroll.core.objects import Content, Key
-from reroll.core.policy import DOMAIN
 from reroll.core.references import Use
 from reroll.core.rewrite import PINS, Pins, Rewrite, read_pins, rewrites
 
@@ -23,8 +22,6 @@ class Labelled(Protocol):
     def labels(self) -> Mapping[str, str] | None: ...
 
 
-COPY_OF = DOMAIN + "copy-of"
-"""The label with the name of the source; the annotation too, where it is too long for a label."""
 MANAGED_BY = "app.kubernetes.io/managed-by"
 PINNABLE = frozenset(field.source for field in PINNED_FIELDS)
 """The kinds of sources that can have copies."""

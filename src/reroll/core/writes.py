@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 
+from reroll.core.pins import is_copy
 from reroll.core.policy import STATE
 from reroll.core.workloads import Metadata
 
@@ -58,6 +59,8 @@ class Writes(msgspec.Struct, frozen=True, gc=False):
     created: datetime | None = None
     known: tuple[Write, ...] = ()
     immutable: bool = False
+    copy: bool = False
+    """It is a copy, see `core.pins`: it never held anything else."""
 
     @property
     def keys(self) -> frozenset[str]:
@@ -76,6 +79,7 @@ def writes(metadata: Managed) -> Writes:
         created=metadata.creation_timestamp,
         known=tuple(_writes(entries)),
         immutable=any("f:immutable" in (entry.fields or {}) for entry in entries),
+        copy=is_copy(metadata),
     )
 
 

@@ -130,6 +130,8 @@ def _judged(
 
     if there is None:
         return found(Verdict.CURRENT) if use.optional else found(Verdict.MISSING, GONE)
+    if there.copy:
+        return found(Verdict.CURRENT)
     if there.created and there.created > since:
         return _made_since(found, there, there.created, frozen=frozen)
     if not there.known:

@@ -1,15 +1,18 @@
 """Who uses what, as nodes and edges.
 
 Pure. An edge is a use, whether or not its workload is opted in; `rolls` tells that a change of the
-source would roll the workload.
+source would roll the workload. An Injection is drawn as a user too: a change of its sources is
+written to its target.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from reroll.core.claims import claimed
+from reroll.core.injections import Injection
 from reroll.core.objects import Key
 from reroll.core.patterns import Pattern
+from reroll.core.pins import is_copy
 from reroll.core.policy import Policy
 from reroll.core.references import Use
 from reroll.core.workloads import Metadata
@@ -69,13 +72,19 @@ class Member(NamedTuple):
 
 
 def graph(
-    members: Iterable[Member], there: frozenset[Key], blind: frozenset[str] = frozenset()
+    members: Iterable[Member],
+    there: frozenset[Key],
+    blind: frozenset[str] = frozenset(),
+    injections: Iterable[Injection] = (),
 ) -> Graph:
     """`there` are all sources that exist; of the kinds in `blind` that is not known."""
     edges, workloads = list[Edge](), list[Key]()
     for member in members:
         workloads.append(member.key)
         edges += _edges(member, there)
+    for one in injections:
+        workloads.append(one.key)
+        edges += _fed(one)
     named = {edge.source for edge in edges}
     missing = frozenset(key for key in named - there if key.kind not in blind | _UNSEEN)
     return Graph(tuple(sorted(edges)), tuple(workloads), missing)
@@ -105,6 +114,15 @@ def _edges(member: Member, there: frozenset[Key]) -> Iterator[Edge]:
         yield Edge(source, member.key, hows, rolls, optional)
 
 
+def _fed(one: Injection) -> Iterator[Edge]:
+    """What an Injection reads, and where that goes."""
+    to, home = one.spec.to, one.key.namespace
+    for source in sorted(one.sources):
+        keys = sorted(each.key for each in one.spec.from_ if each.source(home) == source)
+        how = f"key {', '.join(keys)} into {to.kind} {to.name}, {to.path}"
+        yield Edge(source, one.key, (how,), rolls=not one.spec.dry_run, optional=False)
+
+
 # What nobody uses
 
 _MADE_BY_MACHINES = frozenset(("kube-root-ca.crt",))
@@ -113,7 +131,8 @@ _MADE_BY_MACHINES = frozenset(("kube-root-ca.crt",))
 def orphans(stubs: Mapping[Key, Metadata], used: Collection[tuple[str, str]]) -> frozenset[Key]:
     """The sources that nothing names; `used` are namespaces and names.
 
-    Helm's releases and what Kubernetes puts into every namespace are for nobody to use.
+    Helm's releases and what Kubernetes puts into every namespace are for nobody to use; copies
+    are for the revisions that own them.
     """
     return frozenset(
         key
@@ -121,6 +140,7 @@ def orphans(stubs: Mapping[Key, Metadata], used: Collection[tuple[str, str]]) ->
         if (key.namespace, key.name) not in used
         and key.name not in _MADE_BY_MACHINES
         and (metadata.labels or {}).get("owner") != "helm"
+        and not is_copy(metadata)
     )
 
 

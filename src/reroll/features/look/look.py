@@ -14,12 +14,13 @@ from reroll.controller.report import Report, Teller
 from reroll.core.compare import Snapshot
 from reroll.core.decided import Plan
 from reroll.core.kinds import SOURCE_KINDS, Kind, Watched
+from reroll.core.names import COPY_OF
 from reroll.core.objects import Key
-from reroll.core.pins import COPY_OF, PINNABLE
+from reroll.core.pins import PINNABLE
 from reroll.core.policy import STATE, Policy
 from reroll.core.reasons import Reason
 from reroll.core.records import Record, read
-from reroll.core.workloads import Manifest, belongs_to_workload
+from reroll.core.workloads import Manifest, owner_of
 from reroll.features.rollout import keyring
 from reroll.features.rollout.content import Stub
 from reroll.features.rollout.feature import NAMESPACES, Rollouts
@@ -115,6 +116,8 @@ class Look:
         """Those that were chosen, in the order of the table of kinds, then by name."""
         self.others: list[Key] = []
         """Those that were not."""
+        self.owned: dict[Key, Key] = {}
+        """What belongs to another workload, and is none itself."""
 
     async def fill(
         self,
@@ -203,16 +206,16 @@ class Look:
         found = []
         for kind, manifests in zip(rows, listed, strict=True):
             for manifest in sorted(manifests, key=_place):
-                if self.world.lends(kind, manifest) or self._is_owned(manifest):
+                if self.world.lends(kind, manifest):
+                    continue
+                if owner := owner_of(manifest.metadata, self.world.tables):
+                    self.owned[_key(kind, manifest)] = owner
                     continue
                 if chosen(kind, manifest):
                     found.append((kind, manifest))
                 else:
                     self.others.append(_key(kind, manifest))
         return found
-
-    def _is_owned(self, manifest: Manifest) -> bool:
-        return belongs_to_workload(manifest.metadata, self.world.tables)
 
     async def _every(self, kind: Kind) -> list[Manifest]:
         return await self._lists.every(wire.resource_of(kind), Manifest)
