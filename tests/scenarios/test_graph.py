@@ -18,6 +18,7 @@ from reroll.devcluster.cluster import DevCluster
 READ = [
     {"apiGroups": [""], "resources": ["configmaps", "secrets"], "verbs": ["list"]},
     {"apiGroups": [""], "resources": ["namespaces"], "verbs": ["get"]},
+    {"apiGroups": ["reroll.dev"], "resources": ["injections"], "verbs": ["list"]},
     *({"apiGroups": [row.group], "resources": [row.plural], "verbs": ["list"]} for row in KINDS),
 ]
 

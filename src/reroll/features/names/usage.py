@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from reroll.core.injections import GROUP, KIND, PLURAL, VERSION
 from reroll.core.kinds import KINDS
 from reroll.core.names import ATTACHING
 from reroll.core.workloads import Metadata
@@ -23,8 +24,9 @@ USERS: tuple[wire.Resource, ...] = (
     wire.Resource("", "v1", "replicationcontrollers", "ReplicationController"),
     wire.Resource("", "v1", "serviceaccounts", "ServiceAccount"),
     wire.Resource("networking.k8s.io", "v1", "ingresses", "Ingress"),
+    wire.Resource(GROUP, VERSION, PLURAL, KIND),
 )
-"""Every kind that can name a ConfigMap or Secret and that each cluster has."""
+"""Every kind that can name a ConfigMap or Secret and that each cluster has, and our own."""
 
 
 class Document(msgspec.Struct, gc=False, rename="camel"):
