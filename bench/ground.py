@@ -2,6 +2,7 @@
 
 import compileall
 import os
+import signal
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -27,6 +28,8 @@ def ground(
     name: str, *, keep: bool = False, others: Mapping[str, Rules] | None = None
 ) -> Iterator[DevCluster]:
     """A new and empty cluster; `others` are further users with their rights."""
+    # Whoever ends us by a signal ends the cluster too.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("asked to stop"))
     # Bytecode that is not there is compiled at every start, and the compiler's memory stays.
     compileall.compile_dir(ROOT / "src", quiet=1)
     progress = progress_on(sys.stderr, env=os.environ)

@@ -87,6 +87,13 @@ STOPS: dict[str, tuple[Snapshot, Reason]] = {
     "a paused workload waits": (
         snapshot({APP: HELD}, OLD, changes={"still": True}), Reason.PAUSED,
     ),
+    "a Job that is suspended but still has pods waits": (
+        snapshot({APP: HELD}, OLD, kind=KIND["Job"], changes={"still": True}), Reason.PAUSED,
+    ),
+    "a suspended Job without pods starts them with what is there then": (
+        snapshot({APP: HELD}, OLD, kind=KIND["Job"], changes={"still": True, "idle": True}),
+        Reason.RECORDED,
+    ),
     "a paused workload is adopted": (
         snapshot({APP: FOUND}, changes={"still": True}), Reason.ADOPTED,
     ),

@@ -179,6 +179,26 @@ def test_recreate_makes_a_running_job_anew_with_the_same_name_and_spec(
     assert uid(stage, task) == after["metadata"]["uid"]
 
 
+def test_a_suspended_job_is_not_made_anew_for_what_its_next_pods_have_anyway(
+    stage: Stage, controller: Start
+) -> None:
+    task = build.job(annotations=RECREATE, **RUNNING)
+    stage.make(build.configmap("app"), task)
+    controller()
+    first = stage.adopted(task)
+    old = uid(stage, task)
+
+    stage.api.patch(stage.path(task), {"spec": {"suspend": True}})
+    stage.change("ConfigMap", "app", key="new")
+    eventually(lambda: stage.record(task)["s"] != first["s"], "it is recorded")
+    stage.api.patch(stage.path(task), {"spec": {"suspend": False}})
+    stage.quiet(task)
+    assert (uid(stage, task), kept(stage)) == (old, [])
+
+    stage.change("ConfigMap", "app", key="newer")
+    eventually(lambda: is_anew(stage, task, old), "it is made anew for a change that it missed")
+
+
 LOST_CREATES: dict[str, Fault] = {
     "refused": Answer(503),
     "cut": Cut(after_bytes=0),

@@ -2,8 +2,9 @@
 
 from datetime import datetime
 
+from reroll.core import revisions
 from reroll.core.compare import Comparison, Snapshot
-from reroll.core.decided import Plan, nothing
+from reroll.core.decided import Plan, nothing, written
 from reroll.core.kinds import Strategy
 from reroll.core.reasons import Reason
 from reroll.core.records import Record
@@ -34,10 +35,15 @@ def held(seen: Snapshot, _: Comparison, now: datetime) -> Plan | None:
     return Plan(Reason.HELD, message, revisit_at=hold.until)
 
 
-def paused(seen: Snapshot, _: Comparison, _now: datetime) -> Plan | None:
+def paused(seen: Snapshot, found: Comparison, now: datetime) -> Plan | None:
     pause = seen.policy.pause
     is_ours = pause is not None and pause.since is not None
-    return nothing(Reason.PAUSED) if seen.workload.still and not is_ours else None
+    if not seen.workload.still or is_ours:
+        return None
+    if seen.workload.idle and not revisions.applies(seen):
+        message = "it is suspended and has no pods: those that it starts have what is there then"
+        return written(seen, found, now, Reason.RECORDED, message)
+    return nothing(Reason.PAUSED)
 
 
 def resting(seen: Snapshot, _: Comparison, now: datetime) -> Plan | None:

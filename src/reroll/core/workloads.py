@@ -99,6 +99,8 @@ class Workload(msgspec.Struct, frozen=True, gc=False):
     borrows: str = ""
     """The Deployment whose template it runs."""
     ended: bool = False
+    idle: bool = False
+    """It is suspended, and its pods are gone: those that it starts later are new."""
     earlier: tuple[Earlier, ...] = ()
     """Templates before this one, while some of their pods may still be there."""
     back: Earlier | None = None
@@ -168,6 +170,7 @@ def workload(
             record=record,
             record_text=record_text,
             ended=ended,
+            idle=is_idle(kind, manifest),
             seen=seen,
             highest=max(before.highest, number),
             observed=_observed(kind, manifest, before.pins_text, record),
@@ -188,6 +191,7 @@ def workload(
         record=record,
         record_text=record_text,
         ended=ended,
+        idle=is_idle(kind, manifest),
         seen=seen,
         highest=max(before.highest if before else 0, number),
         template=Moment(by=metadata.version),
@@ -381,11 +385,19 @@ def text_at(manifest: Manifest, path: Path) -> str:
 
 def has_ended(manifest: Manifest) -> bool:
     """A Job that is complete or has failed. Other workloads have no such condition."""
-    if b'"Complete"' not in bytes(manifest.status) and b'"Failed"' not in bytes(manifest.status):
+    return _has_condition(manifest, "Complete") or _has_condition(manifest, "Failed")
+
+
+def is_idle(kind: Kind, manifest: Manifest) -> bool:
+    """A Job whose controller has seen that it is suspended, and has ended its pods."""
+    return kind.fixed and _has_condition(manifest, "Suspended")
+
+
+def _has_condition(manifest: Manifest, name: str) -> bool:
+    if f'"{name}"'.encode() not in bytes(manifest.status):
         return False
     status = _value(manifest.status, _Status) or _Status()
-    ends = {"Complete", "Failed"}
-    return any(c.type in ends and c.status == "True" for c in given(status.conditions))
+    return any(c.type == name and c.status == "True" for c in given(status.conditions))
 
 
 def _value(raw: msgspec.Raw | None, type_: type[T]) -> T | None:

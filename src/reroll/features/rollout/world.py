@@ -187,7 +187,7 @@ class World:
         news = before is None or (
             (seen.generation, seen.record_text)
             not in ((before.generation, before.record_text), expected)
-            or before.ended != seen.ended
+            or (before.ended, before.idle) != (seen.ended, seen.idle)
             or before.observed != seen.observed
             or tracked.policy != found
             or tracked.references != refs
