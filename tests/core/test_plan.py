@@ -149,6 +149,19 @@ def test_problems_travel_with_every_plan() -> None:
         assert found.problems == (one, two, three)
 
 
+def test_a_workload_with_more_sources_than_a_record_holds_is_told_so() -> None:
+    """As when a glob means thousands: the API server would refuse the record, again and again."""
+
+    def with_sources(count: int) -> Plan:
+        many = [Reference(configmap(f"a-rather-long-name-of-a-source-{n}")) for n in range(count)]
+        return plan(snapshot(dict.fromkeys(many, FOUND)), NOW)
+
+    assert with_sources(2_000).reason is Reason.ADOPTED
+    found = with_sources(4_000)
+    assert (found.reason, found.record) == (Reason.TOO_MANY_SOURCES, None)
+    assert found.message.endswith(": 4000; narrow its globs")
+
+
 # Adopting
 
 

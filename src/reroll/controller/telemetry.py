@@ -16,6 +16,7 @@ log = Log("reroll")
 TOLD: frozenset[Reason] = frozenset(
     {
         Reason.SOURCE_MISSING,
+        Reason.TOO_MANY_SOURCES,
         Reason.HELD,
         Reason.HELD_AT,
         Reason.REVISION_MISSING,

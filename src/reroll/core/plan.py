@@ -37,7 +37,10 @@ from reroll.core.pinned import (
 )
 from reroll.core.policy import STATE
 from reroll.core.reasons import Reason
-from reroll.core.records import Record, Todo, Unreadable, successor
+from reroll.core.records import LARGEST_RECORD, Record, Todo, Unreadable, successor, write
+
+FEW = 500
+"""So few sources fit, however long their names are."""
 
 
 def plan(seen: Snapshot, now: datetime, dialects: Dialects = ALL) -> Plan:
@@ -48,6 +51,7 @@ def plan(seen: Snapshot, now: datetime, dialects: Dialects = ALL) -> Plan:
     problems += dialects.rivals(seen, comparison.changes) + revisions.problems(seen)
     if found is None:
         found = _roll(seen, comparison, now, dialects)
+    found = _too_large(found) or found
     pause = seen.policy.pause
     if pause and pause.since and found.pause is None:
         found = msgspec.structs.replace(found, look_at=pause.until)
@@ -60,6 +64,15 @@ def _spoilt(seen: Snapshot) -> tuple[Problem, ...]:
         return ()
     where = f"annotation {STATE} on {seen.workload.key}"
     return (Problem(f"{where} cannot be used: {record.why}; it is written anew"),)
+
+
+def _too_large(decided: Plan) -> Plan | None:
+    """A record that no object has room for is not sent: its sources are too many."""
+    record = decided.record
+    if record is None or len(record.s) < FEW or len(write(record)) <= LARGEST_RECORD:
+        return None
+    reason = Reason.TOO_MANY_SOURCES
+    return Plan(reason, f"{reason.sentence}: {len(record.s)}; narrow its globs")
 
 
 # Gates, each named for the situation that it finds

@@ -84,6 +84,10 @@ class Reason(Enum):
         "it rolled a short while ago; further changes are gathered until its pause is over",
     )
     DEBOUNCING = "Debouncing", "its configuration changed just now; waiting for quiet"
+    TOO_MANY_SOURCES = (
+        "TooManySources",
+        "its sources are more than Kubernetes has room for in one annotation, so it never rolls",
+    )
     SOURCE_FORBIDDEN = "SourceForbidden", "a source may not be read; grant `get` on it"
     WAITING = "Waiting", "the content of its sources is being read"
     EVICTION_REFUSED = (

@@ -10,6 +10,8 @@ from typing import Annotated, Any
 import msgspec
 
 VERSION = 1
+LARGEST_RECORD = 240 * 1024
+"""Bytes. Kubernetes takes 256 KiB of annotations on one object, and others have some there too."""
 Time = Annotated[datetime, msgspec.Meta(tz=True)]
 
 

@@ -345,6 +345,7 @@ def report(kind: Kind, seen: Workload, decided: Plan, result: Result) -> Report:
 _HOLDS = frozenset(
     {
         Reason.SOURCE_MISSING,
+        Reason.TOO_MANY_SOURCES,
         Reason.HELD,
         Reason.HELD_AT,
         Reason.REVISION_MISSING,
