@@ -7,6 +7,7 @@ sooner than its debounce allows, memory is flat, and no replica met with a bug.
 """
 
 import argparse
+import logging
 import random
 import signal
 import sys
@@ -257,10 +258,12 @@ def _frozen(one: Controller) -> Iterator[None]:
 def told(storm: Storm) -> str:
     counts = ", ".join(f"{count} {what}" for what, count in sorted(storm.done.items()))
     weights = [weight for _, weight in storm.weights]
+    tenths = [weights[n * (len(weights) - 1) // 10] for n in range(11)]
     grows = 60 * slope(storm.weights)
     return (
-        f"seed {storm.seed}: {counts}; memory {weights[0]:.1f} MB at first, {weights[-1]:.1f} MB"
-        f" at the end, {grows:+.2f} MB a minute in the second half"
+        f"seed {storm.seed}: {counts}\n"
+        f"memory in MB, over time: {' '.join(f'{weight:.1f}' for weight in tenths)};"
+        f" {grows:+.2f} MB a minute in the second half"
     )
 
 
@@ -271,6 +274,8 @@ def main() -> int:
     args = parser.parse_args()
     seed = args.seed if args.seed is not None else random.randrange(10**6)
     namespace = "soak"
+    # The proxy breaks connections on purpose.
+    logging.getLogger("asyncio").setLevel(logging.ERROR)
     with ground("soak") as cluster, cluster.api() as api, FaultProxy(cluster) as proxy:
         _ready(api, namespace)
         kubeconfig = proxy.kubeconfig(cluster.kubeconfig(USER))
