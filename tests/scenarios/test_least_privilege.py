@@ -10,19 +10,25 @@ from typing import Any
 
 import pytest
 from tests.chart.rendered import granted, values_file
+from tests.scenarios import injecting
 from tests.scenarios.csi import Driver, volume
+from tests.scenarios.injecting import WRITES
 from tests.scenarios.listener import Listener
 from tests.scenarios.reloads import AUTO
-from tests.scenarios.stage import ENABLED, Controller, Stage, a, eventually
+from tests.scenarios.revised import pins
+from tests.scenarios.stage import ENABLED, Controller, Stage, Web, a, eventually
 from tests.support import build
 from tests.support.chart import CHART
+from tests.support.crds import targets
 from tests.support.faultproxy import FaultProxy
 from tests.support.faults import Answer, Match
 from tests.support.tools import Grants, Tool
 
+from reroll.core import rights
 from reroll.core.kinds import KINDS, Kind, Strategy
-from reroll.devcluster.api import Api, path_to
+from reroll.devcluster.api import Api, path_of, path_to
 from reroll.devcluster.cluster import DevCluster
+from reroll.features.injection import crd
 
 Start = Callable[..., Controller]
 Calls = list[dict[str, Any]]
@@ -159,6 +165,75 @@ def test_nothing_is_refused_and_no_right_is_left_unused(
     eventually(lambda: stage.events(everything[0], "ConfigChanged"), "an Event tells of it")
     assert installed.refused() == []
     assert installed.unused() == set()
+
+
+OTHERS = {
+    "features": {"evict": False, "reload": False, "trigger": False, "recreate": False}
+    | {"revisions": True, "injections": True},
+    "crds": {"install": False},
+    "settings": {"exclude-kinds": [k.name for k in KINDS if k.name not in {"CronJob", "Job"}]},
+}
+"""Features that are off by default, and a kind or two to show them with."""
+REVISED = {**ENABLED, "reroll.dev/revisions": "true"}
+PINNED = {**REVISED, "reroll.dev/pin": "template"}
+
+
+@pytest.fixture
+def writable(api: Api, namespace: str) -> Iterator[None]:
+    """Whoever wants an Injection for a kind grants it by a role with the label."""
+    label = {"rbac.reroll.dev/aggregate-to-injection": "true"}
+    rule = {"apiGroups": ["example.com"], "resources": ["gadgets"], "verbs": WRITES}
+    role = {"metadata": {"name": f"gadgets-{namespace}", "labels": label}, "rules": [rule]}
+    kind = {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole"}
+    api.create({**kind, **role})
+    yield
+    api.delete(path_of({**kind, **role}))
+
+
+def test_features_that_are_off_by_default_have_the_rights_they_use(
+    install: Callable[..., Installed],
+    writable: None,
+    stage: Stage,
+    controller: Start,
+    api: Api,
+    fault_proxy: FaultProxy,
+) -> None:
+    injecting.install(api, targets.GADGET, crd.manifest())
+    selector = {"matchLabels": {"kubernetes.io/metadata.name": stage.namespace}}
+    installed = install({**OTHERS, "pins": {"mode": "webhook", "namespaceSelector": selector}})
+    task = build.cronjob(annotations=PINNED, uses=["configmap/app", "secret/db"])
+    goal = injecting.gadget()
+    into = injecting.injection(
+        "i", injecting.source("db", "password"), goal, "spec.token", deletionPolicy="Remove"
+    )
+    other = build.cronjob("other", annotations=REVISED, uses="configmap/app")
+    stage.make(build.configmap("app"), build.secret("db"), task, other, goal, into)
+    fault_proxy.inject(Answer(422), NO_STREAMING_LISTS, times=None)
+    flags = (*installed.flags, "--webhook", Web().address)
+    login = fault_proxy.kubeconfig(installed.kubeconfig)
+
+    one = controller(*flags, "--webhook-names", "localhost", kubeconfig=login)
+    first = eventually(lambda: len(pins(stage, task)) == 2 and pins(stage, task), "it is pinned")
+    eventually(lambda: stage.get(goal)["spec"].get("token"), "the key is in its target")
+    stage.change("ConfigMap", "app", key="new")
+    stage.change("Secret", "db", password="new")
+    eventually(lambda: set(first.values()).isdisjoint(pins(stage, task).values()), "pinned anew")
+    # What stands where a copy has to be goes, and the copy comes.
+    for (kind, _), name in first.items():
+        stage.api.delete(path_to(kind, name, stage.namespace), missing_ok=True)
+        stage.make({"apiVersion": "v1", "kind": kind, "metadata": {"name": name}})
+    stage.change("ConfigMap", "app", key="value")
+    stage.change("Secret", "db", password="hunter2")
+    eventually(lambda: pins(stage, task) == first, "it is pinned as before")
+    stage.api.delete(stage.path(into))
+    stage.api.wait_gone(stage.path(into))
+    # Another name is on another certificate.
+    assert one.stop() == 0
+    controller(*flags, "--webhook-names", "127.0.0.1", kubeconfig=login)
+
+    usual = granted([*rights.cluster(KINDS), *rights.own(f"{RELEASE}-digest-key", RELEASE)])
+    assert installed.unused() - usual == set()
+    assert installed.refused() == []
 
 
 def test_roles_in_one_namespace_are_enough_for_it(

@@ -130,7 +130,10 @@ class Maker:
             request = wire.delete(
                 self._resource(copy), copy.namespace, copy.name, uid=found.metadata.uid
             )
-            await self._client.send(request)
+            try:
+                await self._client.send(request)
+            except NotFound:  # not the workload, which would be forgotten
+                raise Conflict(f"{copy} was deleted at this moment") from None
         await self._create(copy, body)
         return True
 

@@ -13,6 +13,7 @@ from reroll.core.dialects.table import DIALECTS, Dialects
 from reroll.core.kinds import Kind, SourceKind, Strategy, Tables, Watched
 from reroll.core.objects import Key
 from reroll.core.policy import Policy
+from reroll.core.rights import Feature
 from reroll.core.selectors import Selector, parse_selector
 from reroll.features.revisions.pinning import Pinning
 from reroll.features.rollout import keyring
@@ -191,7 +192,7 @@ class Rollouts:
             for key in self.world.everything():
                 self.roller.queue.add(key, urgent=False)
             async with asyncio.TaskGroup() as group:
-                if "Job" in self.kinds:
+                if "Job" in self.kinds and Feature.RECREATE in self._settings.features:
                     group.create_task(self.jobs.run(self._settings.namespaces or (None,)))
                 for _ in range(self._settings.concurrency):
                     group.create_task(self.roller.run())
