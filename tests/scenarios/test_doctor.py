@@ -10,6 +10,8 @@ from tests.scenarios.stage import ENABLED, Controller, Stage, Web, eventually
 from tests.scenarios.test_refusals import rules
 from tests.support import build
 from tests.support.command import Finished, reroll
+from tests.support.faultproxy import FaultProxy
+from tests.support.faults import Answer, Match
 from tests.support.terminal import in_terminal
 from tests.support.tools import kubeconfig_of
 
@@ -22,6 +24,7 @@ from reroll.devcluster.cluster import DevCluster
 Start = Callable[..., Controller]
 Grant = Callable[[list[Rule], str | None], Path]
 Doctor = Callable[..., Finished]
+INJECTIONS = ("--injections", "true")
 
 
 @pytest.fixture
@@ -145,6 +148,46 @@ def test_a_feature_that_lacks_a_right_is_off_and_told_and_the_rest_works(
     )
 
 
+def test_an_api_that_is_not_served_switches_off_what_needs_it_and_no_more(
+    stage: Stage, controller: Start, web: Web, fault_proxy: FaultProxy, reroll_kubeconfig: Path
+) -> None:
+    app = build.deployment(uses="configmap/app", annotations=ENABLED)
+    stage.make(build.configmap("app"), app)
+    fault_proxy.inject(Answer(404), Match(path="/apis/reroll.dev/"))
+    controller(*web.flags, *INJECTIONS, kubeconfig=fault_proxy.kubeconfig(reroll_kubeconfig))
+    number = stage.adopted(app)["n"]
+
+    lease = {"kind": "Lease", "metadata": {"name": "reroll"}}
+    [event] = eventually(lambda: stage.events(lease, "FeatureOff"), "an Event on the Lease")
+    assert "lacks injections.reroll.dev, which is not served" in event["message"]
+    up = {name: v for name, v in web.metrics().items() if name.startswith("reroll_feature_up")}
+    assert [name for name, value in up.items() if not value] == [
+        'reroll_feature_up{feature="injections"}'
+    ]
+    assert web.metrics()['reroll_watch_state{resource="injections.reroll.dev",state="absent"}']
+    stage.change("ConfigMap", "app", key="new")
+    stage.rolled(app, since=number)
+
+
+def test_an_installation_for_one_namespace_needs_no_right_outside_of_it(
+    stage: Stage, controller: Start, kubeconfig_for: Grant, doctor: Doctor, tmp_path: Path
+) -> None:
+    some = kubeconfig_for(rules(), stage.namespace)
+    config = tmp_path / "reroll.yaml"
+    config.write_text(f"namespaces: [{stage.namespace}]\n")
+    stage.make(installed(some.stem))
+    stage.settled(installed(some.stem))
+    only = ("--namespaces", stage.namespace, "--namespace-selector", "")
+    controller(*only, kubeconfig=some)
+
+    for identity in ("admin", some):
+        done = doctor("--config", config, identity=identity)
+        assert told(done, "problem") == []
+        assert any(one.startswith("rolling: ServiceAccount") for one in told(done, "ok", "rights"))
+    elsewhere = doctor(identity=some)
+    assert "in all namespaces" in told(elsewhere, "problem", "rights")[0]
+
+
 def test_where_nothing_is_installed_that_is_said(
     cluster: DevCluster, doctor: Doctor, namespace: str
 ) -> None:
@@ -179,8 +222,14 @@ def test_other_controllers_bad_annotations_and_other_versions_are_told(
     assert "is active beside Reroll" in other
     [annotation] = told(done, "warning", "annotations")
     assert "reroll.dev/debounce" in annotation
-    [version] = told(done, "warning", "version")
-    assert f"has version 0.0.9, and this command {__version__}" in version
+    versions = " ".join(told(done, "warning", "version"))
+    assert f"has version 0.0.9, and this command {__version__}" in versions
+    stage.settled(old)
+    mixed = eventually(
+        lambda: [one for one in told(doctor(), "warning", "version") if "several" in one],
+        "the pod has another version than its Deployment says",
+    )
+    assert f"several versions run at once: 0.0.9, {__version__}" in mixed[0]
 
 
 def test_pins_that_nobody_reads_are_a_problem_and_those_of_the_template_are_none(

@@ -4,25 +4,24 @@ What may not be seen is a finding of that check, and the other checks go on.
 """
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 
 import msgspec
 
 from reroll.cli.cluster import Found, View, Which, resource
-from reroll.cli.metrics import Unread, from_urls, of_pods
+from reroll.cli.metrics import Pod, Unread, from_urls, of_pods, running
 from reroll.cli.migrate_check import survey
 from reroll.clock import Clock
 from reroll.core.kinds import KINDS, Kind
 from reroll.core.workloads import Manifest
-from reroll.features.doctor import access, admission, installation, keys, scrape, server
+from reroll.features.doctor import access, admission, company, installation, keys, scrape, server
 from reroll.features.doctor.access import ACCESS, Subject
 from reroll.features.doctor.features import questions_of
 from reroll.features.doctor.findings import Check, Finding, Level
 from reroll.features.doctor.installation import LEASE, Installation
 from reroll.features.doctor.keys import KEY
 from reroll.features.doctor.scrape import METRICS
-from reroll.features.migration.check import Findings
-from reroll.features.migration.controllers import OURS, Lease
+from reroll.features.migration.controllers import Lease
 from reroll.features.pins import manifests
 from reroll.features.pins.installed import NAME_LABEL, Installed
 from reroll.features.rollout import keyring
@@ -39,12 +38,9 @@ CONFIG_MAPS = wire.Resource("", "v1", "configmaps", "ConfigMap")
 REVIEWS = wire.Resource(
     "authentication.k8s.io", "v1", "selfsubjectreviews", "SelfSubjectReview", namespaced=False
 )
-OTHERS = Check("other controllers")
-ANNOTATIONS = Check("annotations")
 LOOK = Check("doctor")
 ELSEWHERE = "say where they are with --metrics-url"
 PATIENCE = 10.0
-SHOWN = 10
 
 
 class _Answer(msgspec.Struct):
@@ -67,15 +63,16 @@ class Examination:
         surveyed = await survey(self._view, self._settings.tables.kinds)
         here = installation.installations(await self._deployments(surveyed.workloads))
         self._settle(here)
+        pods = await running(self._view, here)
         checks = (
             self._server(),
-            self._controller(here),
+            self._controller(here, pods),
             self._rights(here, account),
             self._key(),
-            self._metrics(here, urls),
+            self._metrics(pods, urls),
             self._pins(surveyed.workloads),
-            _others(surveyed.found),
-            _annotations(surveyed.found),
+            _each(company.others(surveyed.found)),
+            _each(company.annotations(surveyed.found)),
         )
         for check in checks:
             async for finding in check:
@@ -130,7 +127,9 @@ class Examination:
         near = View(self._view.client, self.home, self._view.home)
         return [(DEPLOYMENT, one) for one in await near.every(resource(DEPLOYMENT), Manifest)]
 
-    async def _controller(self, here: list[Installation]) -> AsyncIterator[Finding]:
+    async def _controller(
+        self, here: list[Installation], pods: list[Pod]
+    ) -> AsyncIterator[Finding]:
         where = f"Lease {self.home}/{self._settings.lease}"
         try:
             found, before = await self._lease()
@@ -145,8 +144,9 @@ class Examination:
         if not here:
             yield installation.nowhere(held=held)
         yield told
-        running = [(str(one.key), one.version) for one in here]
-        for finding in installation.versions(running, self._version):
+        told_by = [(str(one.key), one.version) for one in here]
+        told_by += [(str(one), one.version) for one in pods if one.version]
+        for finding in installation.versions(told_by, self._version):
             yield finding
 
     async def _lease(self) -> tuple[Lease | None, Lease | None]:
@@ -198,22 +198,27 @@ class Examination:
 
     async def _key(self) -> AsyncIterator[Finding]:
         where = f"Secret {self.home}/{self._settings.digest_key}"
+        request = wire.get(keyring.SECRETS, self.home, self._settings.digest_key)
         try:
-            found = await keyring.find(self._view.client, self.home, self._settings.digest_key)
+            secret = msgspec.json.decode(
+                await self._view.client.send(request), type=keyring.KeySecret
+            )
+            ring, _ = keyring.read(secret)
+        except NotFound:
+            yield keys.missing(where)
         except Forbidden:
             yield KEY.note(f"{where} may not be read, which is as it should be for most people")
         except Malformed as error:
             yield KEY.problem(str(error), "see `reroll key status`")
         else:
-            yield keys.judge(where, found[0], found[1].current) if found else keys.missing(where)
+            said = (secret.metadata.annotations or {}).get(keyring.CURRENT)
+            yield keys.judge(where, ring, said)
 
     # Metrics
 
-    async def _metrics(
-        self, here: list[Installation], urls: tuple[str, ...]
-    ) -> AsyncIterator[Finding]:
+    async def _metrics(self, pods: list[Pod], urls: tuple[str, ...]) -> AsyncIterator[Finding]:
         port = int(self._settings.listen.rpartition(":")[2] or 8080)
-        read = await from_urls(urls) if urls else await of_pods(self._view, here, port)
+        read = await from_urls(urls) if urls else await of_pods(self._view, pods, port)
         for one in read:
             if isinstance(one, Unread):
                 level = METRICS.problem if one.asked_for else METRICS.note
@@ -223,8 +228,8 @@ class Examination:
         scrapes = [one for one in read if isinstance(one, scrape.Scrape)]
         for finding in scrape.judge(scrapes):
             yield finding
-        running = [(one.where, one.version) for one in scrapes]
-        for finding in installation.versions(running, self._version):
+        told_by = [(one.where, one.version) for one in scrapes]
+        for finding in installation.versions(told_by, self._version):
             yield finding
 
     # What pods get
@@ -265,36 +270,9 @@ class Examination:
         return found._replace(services=there)
 
 
-# Who else is there, and what annotations say
-
-
-async def _others(found: Findings) -> AsyncIterator[Finding]:
-    foreign = [one for one in found.controllers if one.title != OURS and one.is_active]
-    for one in foreign:
-        both = one in found.rivals
-        level = OTHERS.warning if both else OTHERS.note
-        yield level(
-            f"{one.title} ({one.key}) is active{' beside Reroll' if both else ''}, and answers to "
-            "the same annotations",
-            "scale it to 0 when `reroll migrate check` has told what will be different",
-        )
-    if not foreign:
-        yield OTHERS.ok("no Reloader and no Wave is active")
-    for stuck in found.stuck:
-        yield OTHERS.warning(f"{stuck.key}: {stuck.why}", "see docs/guides/from-wave.md")
-
-
-async def _annotations(found: Findings) -> AsyncIterator[Finding]:
-    problems = [problem for member in found.members for problem in member.problems]
-    for problem in problems[:SHOWN]:
-        yield ANNOTATIONS.warning(problem, "correct it; the rest of what is said there counts")
-    if len(problems) > SHOWN:
-        yield ANNOTATIONS.warning(
-            f"{len(problems) - SHOWN} more annotations cannot be used", "see `reroll migrate check`"
-        )
-    if not problems:
-        count = len(found.members)
-        yield ANNOTATIONS.ok(f"{count} workloads are opted in, and all their annotations are good")
+async def _each(findings: Iterable[Finding]) -> AsyncIterator[Finding]:
+    for one in findings:
+        yield one
 
 
 def _needs_rewriting(one: Found) -> bool:

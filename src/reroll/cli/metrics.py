@@ -6,9 +6,11 @@ import aiohttp
 import msgspec
 
 from reroll.cli.cluster import View
+from reroll.core.pods import given
 from reroll.core.workloads import Metadata
-from reroll.features.doctor.installation import Installation
+from reroll.features.doctor.installation import Installation, tag
 from reroll.features.doctor.scrape import Scrape, parse
+from reroll.features.migration.controllers import Container, is_ours
 from reroll.kube import wire
 from reroll.kube.errors import ApiError, Forbidden
 
@@ -25,12 +27,48 @@ class Unread(NamedTuple):
     """Somebody named the address."""
 
 
+class Pod(NamedTuple):
+    """One replica."""
+
+    namespace: str
+    name: str
+    version: str
+    """By the tag of its image; empty if there is none."""
+
+    def __str__(self) -> str:
+        return f"Pod {self.namespace}/{self.name}"
+
+
 class _Pod(msgspec.Struct, gc=False):
     class Status(msgspec.Struct, gc=False):
         phase: str = ""
 
+    class Spec(msgspec.Struct, gc=False):
+        containers: list[Container] | None = None
+
     metadata: Metadata
+    spec: Spec = msgspec.field(default_factory=Spec)
     status: Status = msgspec.field(default_factory=Status)
+
+    @property
+    def version(self) -> str:
+        ours = (one.image for one in given(self.spec.containers) if is_ours(one))
+        return next(map(tag, ours), "")
+
+
+async def running(view: View, found: list[Installation]) -> list[Pod]:
+    """The replicas of these installations; who may not list them knows nothing of them."""
+    pods: list[Pod] = []
+    for one in found:
+        near = View(view.client, one.key.namespace, view.home)
+        listed = await near.every(wire.PODS, _Pod, label_selector=one.selector)
+        view.gaps += near.gaps
+        pods += [
+            Pod(pod.metadata.namespace, pod.metadata.name, pod.version)
+            for pod in listed
+            if pod.status.phase == "Running"
+        ]
+    return pods
 
 
 async def from_urls(urls: tuple[str, ...]) -> list[Scrape | Unread]:
@@ -49,26 +87,17 @@ async def _from_url(session: aiohttp.ClientSession, url: str) -> Scrape | Unread
         return Unread(url, str(problem) or type(problem).__name__, asked_for=True)
 
 
-async def of_pods(view: View, found: list[Installation], port: int) -> list[Scrape | Unread]:
-    """Of the pods of these installations; who may not list them knows nothing of them."""
-    read: list[Scrape | Unread] = []
-    for one in found:
-        near = View(view.client, one.key.namespace, view.home)
-        pods = await near.every(wire.PODS, _Pod, label_selector=one.selector)
-        view.gaps += near.gaps
-        read += [
-            await _of_pod(view, pod.metadata, port) for pod in pods if pod.status.phase == "Running"
-        ]
-    return read
+async def of_pods(view: View, pods: list[Pod], port: int) -> list[Scrape | Unread]:
+    return [await _of_pod(view, pod, port) for pod in pods]
 
 
-async def _of_pod(view: View, pod: Metadata, port: int) -> Scrape | Unread:
-    where = f"Pod {pod.namespace}/{pod.name}"
+async def _of_pod(view: View, pod: Pod, port: int) -> Scrape | Unread:
     path = f"{wire.PODS.path(pod.namespace, f'{pod.name}:{port}')}/proxy/metrics"
     request = wire.Request("GET", path, accept="*/*", verb="get", resource=wire.PODS)
     try:
-        return parse(where, (await view.client.send(request, timeout=PATIENCE)).decode())
+        return parse(str(pod), (await view.client.send(request, timeout=PATIENCE)).decode())
     except Forbidden:
-        return Unread(where, "you may not reach pods; grant `get` on pods/proxy", asked_for=False)
+        why = "it may not be reached; grant `get` on pods/proxy"
+        return Unread(str(pod), why, asked_for=False)
     except (ApiError, ValueError) as problem:
-        return Unread(where, str(problem), asked_for=False)
+        return Unread(str(pod), str(problem), asked_for=False)

@@ -91,7 +91,8 @@ class Checkup:
             feature: f"may not {lacks(rows)}" for feature, rows in by_feature(lacking).items()
         }
         for feature in await self._unserved(features):
-            missing[feature] = f"{APIS[feature].full_name} is not served; apply its CRD"
+            api = APIS[feature].full_name
+            missing[feature] = f"lacks {api}, which is not served; apply what `reroll crds` prints"
         for feature in sorted(features):
             self._metrics.feature_up.labels(feature.value).set(feature not in missing)
         if missing != self._known:

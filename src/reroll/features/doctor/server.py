@@ -56,7 +56,7 @@ OPTIONAL: tuple[Optional, ...] = (
     Optional(
         INJECTIONS,
         "Injections are served: values can be put into other objects",
-        "Injections are not served; who wants them applies deploy/crds",
+        "Injections are not served; who wants them applies what `reroll crds` prints",
     ),
 )
 MUTATING_POLICIES: tuple[wire.Resource, ...] = tuple(

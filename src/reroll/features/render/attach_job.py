@@ -95,8 +95,9 @@ def _objects(
     role, binding = rights.grant(
         name, rights.attaching(workloads, configs), account, everywhere=False
     )
+    owner = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": name}}
     objects = [
-        {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": name}},
+        {**owner, "automountServiceAccountToken": False},
         role,
         binding,
         _job(run, name, image, namespace, workloads, configs),
@@ -121,6 +122,7 @@ def _job(
     args += [part for one in configs for part in ("--config", _word(one))]
     pod = {
         "serviceAccountName": account,
+        "automountServiceAccountToken": True,
         "restartPolicy": "OnFailure",
         "securityContext": _POD_SECURITY,
         "containers": [{"name": "attach", "image": image, "args": args, **_CONTAINER}],
