@@ -78,7 +78,7 @@ class Checkup:
             while True:
                 try:
                     await self._look()
-                except ApiError as error:
+                except (ApiError, msgspec.DecodeError) as error:
                     log.debug("checkup", problem=str(error))
                 await asyncio.sleep(self._clock.jitter(AFTER_BAD if self._known else EVERY))
         finally:
@@ -130,6 +130,6 @@ class Checkup:
         request = wire.get(LEASES, self._namespace, self._settings.lease)
         try:
             raw = await self._client.send(request)
-        except ApiError:
+            return msgspec.json.decode(raw, type=_Lease).metadata.uid
+        except (ApiError, msgspec.DecodeError):
             return ""
-        return msgspec.json.decode(raw, type=_Lease).metadata.uid
