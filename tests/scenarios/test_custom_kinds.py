@@ -1,7 +1,7 @@
 """Kinds from the config file: each ready row of `examples/kinds`, on objects of the real shape."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import pytest
 from tests.scenarios import custom
@@ -72,10 +72,30 @@ MISNAMED = {**WIDGET, "kind": "AppConfig", "resource": "appconfig"}
 OUTDATED = {**WIDGET, "kind": "Vault", "version": "v1alpha1", "resource": "vaults"}
 
 
+PLANET = {
+    **WIDGET,
+    "kind": "Planet",
+    "resource": "planets",
+    "references": [{"source": "Secret", "path": "spec.secret"}],
+}
+
+
+@pytest.fixture
+def planet(api: Api, namespace: str, definitions: None) -> Iterator[None]:
+    """Something that is in no namespace."""
+    (kind,) = custom.tables({"kinds": [PLANET]}).custom.values()
+    assert isinstance(kind, Kind)
+    manifest = custom.made(kind, namespace, {"secret": "db"})
+    api.create(manifest)
+    yield
+    api.delete(path_of(manifest))
+
+
+@pytest.mark.usefixtures("planet")
 def test_a_wrong_path_names_itself_and_what_is_there_instead(
     started: Callable[..., Controller],
 ) -> None:
-    running = started({"kinds": [WRONG, MISNAMED, OUTDATED]})
+    running = started({"kinds": [WRONG, MISNAMED, OUTDATED, PLANET]})
 
     def told() -> set[str]:
         lines = [line for line in running.lines() if line["msg"] == "kind"]
@@ -90,8 +110,10 @@ def test_a_wrong_path_names_itself_and_what_is_there_instead(
         f"{widget}health.replicas: spec.replicas has no count; it is of the type integer",
         "AppConfig.example.com: resource: AppConfig is not appconfig; it is appconfigs",
         "Vault.example.com: version: example.com has no v1alpha1; it has v1",
+        "Planet.example.com: kind: Planet is in no namespace, and what rolls has to be in one",
     }
     eventually(lambda: told() == wanted, f"these problems: {wanted ^ told()}")
+    assert not [line for line in running.lines() if line["msg"] == "bug"]
 
 
 LATE = definition(

@@ -1,6 +1,7 @@
 """A kind whose operator owns its Deployment, and puts it back whenever somebody changes it."""
 
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from threading import Event, Thread
 from typing import Any
 
@@ -8,11 +9,15 @@ import pytest
 from tests.scenarios.stage import ENABLED, Controller, Stage, eventually
 from tests.support import build
 from tests.support.build import Object
+from tests.support.command import Finished
 
 from reroll.devcluster.api import Api, ApiError, path_to
 
 ROW = {
-    "group": "example.com", "version": "v1", "kind": "Widget", "resource": "widgets",
+    "group": "example.com",
+    "version": "v1",
+    "kind": "Widget",
+    "resource": "widgets",
     "references": [
         {"source": "Secret", "path": "spec.credentials"},
         {"source": "ConfigMap", "path": "spec.settings", "optional": True},
@@ -93,7 +98,7 @@ DEPLOYMENT = build.deployment("web")
 
 @pytest.mark.usefixtures("operator")
 def test_the_change_is_put_on_the_resource_and_the_operator_rolls_its_deployment(
-    stage: Stage, started: Callable[..., Controller]
+    stage: Stage, started: Callable[..., Controller], plan: Callable[..., Finished], tmp_path: Path
 ) -> None:
     widget = a_widget()
     stage.make(build.secret("db", {"password": "old", "other": "x"}), widget)
@@ -115,6 +120,9 @@ def test_the_change_is_put_on_the_resource_and_the_operator_rolls_its_deployment
     assert len(stage.revisions(DEPLOYMENT)) == 2
     assert stage.record(DEPLOYMENT) == {}, "it is the operator's, though it is annotated"
     assert not running.said("ConfigChanged", f"Deployment {stage.namespace}/web")
+    told = plan("deployment/web", "--config", tmp_path / "config.yaml").err
+    assert f"Deployment web belongs to Widget.example.com {stage.namespace}/web" in told
+    assert "write widget.example.com/web" in told
 
 
 @pytest.mark.usefixtures("operator")

@@ -94,16 +94,18 @@ class Choice(NamedTuple):
         known: Sequence[Key],
         gaps: Iterable[str],
         lenders: Mapping[Key, Key] = MappingProxyType({}),
+        owned: Mapping[Key, Key] = MappingProxyType({}),
     ) -> None:
-        """Every name has to be there; what may not be seen may be. `lenders` are no workloads."""
-        lent = {(key.kind, key.name): to for key, to in lenders.items()}
+        """Every name has to be there; what may not be seen may be.
+
+        `lenders` and what is `owned` are no workloads, but another one is for them.
+        """
+        meant = {(key.kind, key.name): lent_sentence(key, to) for key, to in lenders.items()}
+        meant |= {(key.kind, key.name): owned_sentence(key, by) for key, by in owned.items()}
         there = {(key.kind, key.name) for key in known}
         missing = [(kind.name, name) for kind, name in self.named if (kind.name, name) not in there]
         if missing:
-            sentences = [
-                lent_sentence(one, lent[one]) if one in lent else missing_sentence(*one, known)
-                for one in missing
-            ]
+            sentences = [meant.get(one) or missing_sentence(*one, known) for one in missing]
             raise CommandError("; ".join([*sentences, *gaps]))
 
 
@@ -138,14 +140,23 @@ async def looked(
         await look.fill(wanted.holds, wanted.kinds, supposing=supposing, make_key=make_key)
     except KeyMissingError as error:
         raise CommandError(str(error)) from None
-    wanted.check((*look.workloads, *look.others), view.gaps, look.world.lenders.lent())
+    known, lent = (*look.workloads, *look.others), look.world.lenders.lent()
+    wanted.check(known, view.gaps, lent, look.owned)
     return look
 
 
-def lent_sentence(lender: tuple[str, str], borrower: Key) -> str:
-    kind, name = lender
-    meant = f"{borrower.kind.lower()}/{borrower.name}"
-    return f"{kind} {name} runs the template of {borrower}, which is the workload; write {meant}"
+def lent_sentence(lender: Key, borrower: Key) -> str:
+    told = f"{lender.kind} {lender.name} runs the template of {borrower}"
+    return f"{told}, which is the workload; write {_word(borrower)}"
+
+
+def owned_sentence(owned: Key, owner: Key) -> str:
+    told = f"{owned.kind} {owned.name} belongs to {owner}"
+    return f"{told}, which is the workload; write {_word(owner)}"
+
+
+def _word(key: Key) -> str:
+    return f"{key.kind.lower()}/{key.name}"
 
 
 def missing_sentence(kind: str, name: str, known: Iterable[Key]) -> str:

@@ -315,7 +315,7 @@ class Tables:
         self.custom |= {row.name: row for row in more_sources}
         self.by_name = {row.name: row for row in self.kinds}
         self.sources_by_name = {row.name: row for row in self.sources}
-        self.owners = frozenset((row.group, row.kind) for row in self.kinds)
+        self.owners = {(row.group, row.kind): row.name for row in self.kinds}
         """What makes and unmakes other objects, by group and kind."""
 
     def source_kind(self, alias: str) -> SourceKind | None:

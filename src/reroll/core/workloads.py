@@ -133,8 +133,15 @@ _REMEMBERED = 5
 
 def belongs_to_workload(metadata: Metadata, tables: Tables = TABLES) -> bool:
     """Whether another workload makes and unmakes it, as a CronJob does with its Jobs."""
-    owners = given(metadata.owner_references)
-    return any(owner.controller and owner.group_and_kind in tables.owners for owner in owners)
+    return owner_of(metadata, tables) is not None
+
+
+def owner_of(metadata: Metadata, tables: Tables = TABLES) -> Key | None:
+    """The workload that it belongs to."""
+    for owner in given(metadata.owner_references):
+        if owner.controller and (kind := tables.owners.get(owner.group_and_kind)):
+            return Key(kind, metadata.namespace, owner.name)
+    return None
 
 
 def workload(

@@ -45,7 +45,14 @@ VOLUMES = each(
 COUNTED = dict.fromkeys(("replicas", "updatedReplicas", "availableReplicas"), NUMBER)
 
 
-def definition(group: str, version: str, kind: str, plural: str, **properties: Schema) -> Schema:
+def definition(
+    group: str,
+    version: str,
+    kind: str,
+    plural: str,
+    scope: str = "Namespaced",
+    **properties: Schema,
+) -> Schema:
     names = {"kind": kind, "plural": plural, "singular": kind.lower(), "listKind": f"{kind}List"}
     served = {
         "name": version,
@@ -58,7 +65,7 @@ def definition(group: str, version: str, kind: str, plural: str, **properties: S
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
         "metadata": {"name": f"{plural}.{group}"},
-        "spec": {"group": group, "scope": "Namespaced", "names": names, "versions": [served]},
+        "spec": {"group": group, "scope": scope, "names": names, "versions": [served]},
     }
 
 
@@ -165,4 +172,5 @@ DEFINITIONS: tuple[Schema, ...] = (
     definition(
         "example.com", "v1", "Vault", "vaults", spec=fields(token=TEXT), status=fields(seen=NUMBER)
     ),
+    definition("example.com", "v1", "Planet", "planets", "Cluster", spec=fields(secret=TEXT)),
 )  # fmt: skip

@@ -116,7 +116,10 @@ def _values(source: Source, row: SourceKind | None, *, are_encoded: bool) -> dic
     if row is None or not row.paths:
         return values_of(source, are_encoded=are_encoded)
     roots = {root: getattr(source, name) for name, root in _roots(row)}
-    document = {root: msgspec.json.decode(raw) for root, raw in roots.items() if raw}
+    try:
+        document = {root: msgspec.json.decode(raw) for root, raw in roots.items() if raw}
+    except (msgspec.DecodeError, RecursionError):
+        return {root: bytes(raw) for root, raw in roots.items()}
     values = {}
     for path in row.paths:
         found = [value for _, value in values_at(document, path)]

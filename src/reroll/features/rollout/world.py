@@ -106,6 +106,8 @@ class World:
         """
         metadata = manifest.metadata
         self.latest = max(self.latest, metadata.version)
+        if not metadata.namespace:
+            return  # A configured kind that is in no namespace, which is told when it is watched.
         key = Key(kind.name, metadata.namespace, metadata.name)
         tracked = self.workloads.get(key)
         if tracked is not None and 0 < metadata.version < tracked.workload.version + watched:
