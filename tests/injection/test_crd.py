@@ -5,6 +5,7 @@ from pathlib import Path
 
 import yaml
 from tests.support.command import reroll
+from tests.support.injection_reference import PAGE, UPDATE, reference
 
 from reroll.core.injecting import CONDITIONS
 from reroll.core.injections import Manifest, Spec, Status
@@ -38,3 +39,7 @@ def test_every_condition_is_named() -> None:
     text = described["status.conditions[].type"]["description"]
     assert all(condition in text for condition in CONDITIONS)
     assert all(schema.get("description") for schema in described.values())
+
+
+def test_the_page_of_the_reference_is_current() -> None:
+    assert PAGE.read_text(encoding="utf-8") == reference(), f"{PAGE} is out of date; run `{UPDATE}`"

@@ -249,6 +249,11 @@ def manifest() -> dict[str, Any]:
     }
 
 
+def rules() -> list[dict[str, str]]:
+    """What is checked beside the types."""
+    return [*_SPEC["x-kubernetes-validations"], *_TO["x-kubernetes-validations"]]
+
+
 def fields(schema: Schema | None = None, path: str = "") -> Iterator[tuple[str, Schema, bool]]:
     """Every field below a schema, of spec and status: path, schema, whether it is required."""
     if schema is None:
