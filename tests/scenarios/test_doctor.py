@@ -169,6 +169,26 @@ def test_an_api_that_is_not_served_switches_off_what_needs_it_and_no_more(
     stage.rolled(app, since=number)
 
 
+@pytest.mark.parametrize("status", [200, 500])
+def test_answers_about_rights_that_make_no_sense_disturb_nothing(
+    stage: Stage,
+    controller: Start,
+    fault_proxy: FaultProxy,
+    reroll_kubeconfig: Path,
+    status: int,
+) -> None:
+    app = build.deployment(uses="configmap/app", annotations=ENABLED)
+    stage.make(build.configmap("app"), app)
+    fault_proxy.inject(Answer(status), Match(path="selfsubjectaccessreviews"))
+    running = controller(kubeconfig=fault_proxy.kubeconfig(reroll_kubeconfig))
+    number = stage.adopted(app)["n"]
+
+    running.wait_for(lambda line: line["msg"] == "checkup")
+
+    stage.change("ConfigMap", "app", key="new")
+    stage.rolled(app, since=number)
+
+
 def test_an_installation_for_one_namespace_needs_no_right_outside_of_it(
     stage: Stage, controller: Start, kubeconfig_for: Grant, doctor: Doctor, tmp_path: Path
 ) -> None:
