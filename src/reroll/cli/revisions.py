@@ -18,7 +18,7 @@ from reroll.clock import SystemClock
 from reroll.core.decided import Plan
 from reroll.core.patches import Operation, patch, pointer
 from reroll.core.pins import renamed
-from reroll.core.policy import STATE
+from reroll.core.policy import STAMP, STATE
 from reroll.core.reasons import Reason
 from reroll.core.records import Record
 from reroll.core.rewrite import write_pins
@@ -99,7 +99,7 @@ async def _use(view: View, args: argparse.Namespace, found: Revised, text: str) 
     if pins == workload.pins:
         what = "has the content of"
     elif not args.dry_run:
-        await _write(view, found, pins)
+        await _write(view, found, pins, chosen.stamp)
     if args.output == "json":
         facts = [{"source": _source(one), "copy": copy} for one, copy in sorted(pins.items())]
         print_json({"workload": workload.key._asdict(), "revision": chosen.number, "pins": facts,
@@ -123,7 +123,8 @@ def _check(found: Revised, chosen: Kept, pins: dict[Source, str]) -> None:
         )
 
 
-async def _write(view: View, found: Revised, pins: dict[Source, str]) -> None:
+async def _write(view: View, found: Revised, pins: dict[Source, str], stamp: str | None) -> None:
+    """Pins and stamp as that revision has them: Kubernetes finds it, and makes no new one."""
     kind, manifest, workload = found.own
     raw = pick(manifest, kind.template)
     spec = (msgspec.json.decode(raw) if raw else {}).get("spec") or {}
@@ -138,6 +139,10 @@ async def _write(view: View, found: Revised, pins: dict[Source, str]) -> None:
         },
     ]
     operations = [*guards, *patch(workload, kind, plan)]
+    there, here = workload.marks.get(STAMP), (*kind.template, "metadata", "annotations", STAMP)
+    if stamp != there:
+        change = {"op": "add", "value": stamp} if stamp else {"op": "remove"}
+        operations.append({"path": pointer(*here), **change})
     namespace, name = workload.key.namespace, workload.key.name
     try:
         request = wire.json_patch(wire.resource_of(kind), namespace, name, operations)

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from reroll.core.policy import STAMP
 from reroll.core.rewrite import Pins
 from reroll.features.names.attach import Revision
 from reroll.features.pins.pinned import of_template
@@ -27,6 +28,8 @@ class Kept(NamedTuple):
     number: int
     created: datetime | None
     pins: Pins
+    stamp: str | None = None
+    """What our own mark says in it."""
 
 
 class Pin(NamedTuple):
@@ -50,10 +53,17 @@ def kept(revision: Revision) -> Kept:
         template = (msgspec.json.decode(revision.data).get("spec") or {}).get("template")
     elif revision.spec:
         template = msgspec.json.decode(revision.spec).get("template")
-    pinned = of_template(template) if isinstance(template, dict) else None
+    template = template if isinstance(template, dict) else {}
+    pinned = of_template(template)
+    annotations = (template.get("metadata") or {}).get("annotations") or {}
     metadata = revision.metadata
-    pins = pinned.pins if pinned else {}
-    return Kept(metadata.name, revision.number, metadata.creation_timestamp, pins)
+    return Kept(
+        metadata.name,
+        revision.number,
+        metadata.creation_timestamp,
+        pinned.pins if pinned else {},
+        annotations.get(STAMP),
+    )
 
 
 def lines(
