@@ -9,6 +9,7 @@ from tests.chart.rendered import EVERYTHING, named, of_kind, pod_specs, template
 from tests.support.chart import CHART, DECIDED
 from tests.support.tools import Tool
 
+from reroll.features.migration.translate import of_values
 from reroll.settings import SETTINGS, Setting, resolve
 
 WRONG: dict[str, tuple[dict[str, Any], str]] = {
@@ -190,6 +191,40 @@ def test_the_alerts_name_runbooks_where_they_are_and_the_dashboard_is_whole(helm
     assert all(url.startswith("https://wiki.example/docs/runbooks/") for url in urls)
     dashboard = named(objects, "ConfigMap", "reroll-dashboard")
     assert json.loads(dashboard["data"]["reroll.json"])["panels"]
+
+
+def test_values_of_another_chart_are_values_of_this_one_once_translated(helm: Tool) -> None:
+    theirs = {
+        "reloader": {
+            "autoReloadAll": True,
+            "namespaceSelector": "team=shop",
+            "ignoreJobs": True,
+            "deployment": {
+                "replicas": 3,
+                "priorityClassName": "system-cluster-critical",
+                "pod": {"annotations": {"example.com/a": "b"}},
+                "livenessProbe": {"timeoutSeconds": 9},
+                "volumes": [{"name": "v", "emptyDir": {}}],
+            },
+            "serviceMonitor": {"enabled": True, "interval": "1m", "labels": {"release": "p"}},
+            "netpol": {"enabled": True, "from": [{"podSelector": {}}]},
+            "podDisruptionBudget": {"enabled": True, "maxUnavailable": 2},
+        },
+        "global": {"imageRegistry": "registry.example", "imagePullSecrets": ["pull"]},
+    }
+
+    objects = template(helm, of_values(theirs).chart)
+
+    settings = settings_of(objects)
+    assert settings["auto-all"] is True
+    assert settings["exclude-kinds"] == ["Job"]
+    deployment = the(objects, "Deployment")
+    assert deployment["spec"]["replicas"] == 3
+    pod = deployment["spec"]["template"]["spec"]
+    assert pod["containers"][0]["image"].startswith("registry.example/reroll:")
+    assert pod["containers"][0]["livenessProbe"]["timeoutSeconds"] == 9
+    assert pod["imagePullSecrets"] == [{"name": "pull"}]
+    assert the(objects, "PodDisruptionBudget")["spec"]["maxUnavailable"] == 2
 
 
 def test_everything_at_once_is_made(helm: Tool) -> None:

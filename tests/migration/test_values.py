@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.migration.known import RELOADER_VALUES, WAVE_VALUES
 from tests.migration.test_flags import migrate
+from tests.support import chart
 
 from reroll.features.migration.rows import Fate
 from reroll.features.migration.translate import TOOLS, Wrong, _value_row, of_values, tool_named
@@ -31,7 +32,7 @@ def test_every_value_of_the_charts_has_a_row(tool: str, path: str) -> None:
 @pytest.mark.parametrize("tool", TOOLS, ids=lambda tool: tool.name)
 def test_every_row_names_a_flag_or_says_why_not(tool: Any) -> None:
     for row in tool.values:
-        assert tool.row(row.flag) if row.flag else row.word, row.path
+        assert tool.row(row.flag) if row.flag else row.word or row.chart, row.path
 
 
 @pytest.mark.parametrize(
@@ -65,14 +66,14 @@ def test_two_values_that_mean_one_setting_come_together() -> None:
 def test_a_group_of_values_is_told_once_and_empty_ones_not_at_all() -> None:
     values = {
         "reloader": {
-            "service": {"port": 9090, "labels": {"a": "b"}},
+            "verticalPodAutoscaler": {"enabled": True, "maxAllowed": {"cpu": "1"}},
             "logLevel": "",
             "namespaceSelector": "",
             "custom_annotations": {},
         }
     }
 
-    assert [line.given for line in of_values(values).lines] == ["reloader.service"]
+    assert [line.given for line in of_values(values).lines] == ["reloader.verticalPodAutoscaler"]
 
 
 def test_a_value_that_the_chart_does_not_have_is_told_and_the_rest_counts() -> None:
@@ -110,6 +111,50 @@ def test_what_helm_prints_above_the_values_does_no_harm() -> None:
     done = migrate("flags", "--values", "-", given="USER-SUPPLIED VALUES:\nupdateRate: 3\n")
 
     assert yaml.safe_load(done.stdout) == {"rate": 3.0}
+
+
+def test_values_about_the_pod_become_values_of_our_chart() -> None:
+    reloader = {
+        "autoReloadAll": True,
+        "deployment": {
+            "replicas": 2,
+            "nodeSelector": {"disk": "ssd"},
+            "securityContext": {"runAsUser": 1000},
+            "resources": {"limits": {"memory": "512Mi"}},
+        },
+        "serviceMonitor": {"enabled": True, "namespace": "monitoring"},
+        "rbac": {"enabled": False},
+    }
+    done = migrate(
+        "flags", "--values", "-", "--chart", given=yaml.safe_dump({"reloader": reloader})
+    )
+
+    assert yaml.safe_load(done.stdout) == {
+        "settings": {"auto-all": True},
+        "replicas": 2,
+        "nodeSelector": {"disk": "ssd"},
+        "podSecurityContext": {"runAsUser": 1000},
+        "serviceMonitor": {"enabled": True},
+        "rbac": {"create": False},
+    }
+    assert "#   reloader.deployment.resources: Reroll needs less" in done.stdout
+    assert "#   reloader.serviceMonitor.namespace: about the objects" in done.stdout
+
+
+def test_values_that_ask_for_nothing_are_values_too() -> None:
+    done = migrate("flags", "--values", "-", "--chart", given="reloader: {isArgoRollouts: true}")
+
+    assert yaml.safe_load(done.stdout) == {}
+
+
+@pytest.mark.parametrize(
+    ("tool", "row"), [(tool, row) for tool in TOOLS for row in tool.values if row.chart]
+)
+def test_what_is_carried_over_is_a_value_of_our_chart(tool: Any, row: Any) -> None:
+    known = {value.path for value in chart.values()}
+    place = tuple(row.chart.split("."))
+
+    assert place in known or place[:1] == ("global",)
 
 
 paths = st.sampled_from([*RELOADER_VALUES, *WAVE_VALUES, "odd", "reloader", "reloader.odd.one"])

@@ -48,6 +48,8 @@ def _values(tool: Tool) -> str:
         row = tool.row(value.flag) if value.flag else None
         given = f"={value.to}" if value.to else ""
         told = f"as `{value.flag}{given}`: {_became(row)}" if row else value.fate.value
+        if value.chart:
+            told = f"the chart's `{value.chart}`"
         rows.append((f"`{value.path}`", told, "" if row else value.word))
     return _table(("value", "in Reroll", ""), rows)
 

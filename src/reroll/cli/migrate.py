@@ -25,11 +25,11 @@ FLAGS = """\
 Turn what Reloader or Wave is told into Reroll's settings: a command line after `--`, with
 environment variables as NAME=value, or the values of their Helm chart.
 
-What is printed is a config file for `reroll run --config`; whatever has no counterpart is a
-comment in it.
+What is printed is a config file for `reroll run --config`, or with --chart the values for
+Reroll's own chart; whatever has no counterpart is a comment in it.
 
   reroll migrate flags -- --auto-reload-all --reload-strategy=annotations > reroll.yaml
-  helm get values reloader -n reloader | reroll migrate flags --values -"""
+  helm get values reloader -n reloader | reroll migrate flags --values - --chart > values.yaml"""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -56,6 +56,7 @@ def run(args: argparse.Namespace) -> int:
 def _add_flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("words", nargs="*", metavar="WORD", help="the command line, after `--`")
     parser.add_argument("--values", metavar="FILE", help="values of their Helm chart; -: stdin")
+    parser.add_argument("--chart", action="store_true", help="print values for Reroll's own chart")
     parser.add_argument(
         "--from",
         dest="tool",
@@ -84,7 +85,7 @@ def _flags(args: argparse.Namespace) -> int:
     if args.output == "json":
         print_json(document(found))
     else:
-        print(config_file(found))
+        print(values_file(found) if args.chart else config_file(found))
     return Exit.OK
 
 
@@ -94,6 +95,7 @@ def document(found: Translation) -> dict[str, Any]:
         "from": found.tool.name,
         "settings": found.settings,
         "flags": found.flags,
+        "chart": found.chart,
         "lines": [line_document(line) for line in found.lines],
     }
 
@@ -109,11 +111,33 @@ def config_file(found: Translation) -> str:
         text += ["", f"# The same as flags: reroll run {shlex.join(found.flags)}"]
     else:
         text += ["# There is nothing to set: Reroll does by itself what was asked for."]
+    return "\n".join([*text, *_comments(found)])
+
+
+def values_file(found: Translation) -> str:
+    """Values for our chart."""
+    import yaml
+
+    title = found.tool.title
+    text = [
+        f"# What {title} is told, as values of Reroll's chart: `helm install --values FILE`.",
+        "",
+    ]
+    if found.chart:
+        text.append(yaml.safe_dump(found.chart, sort_keys=False).rstrip())
+    else:
+        text.append("{} # There is nothing to set: Reroll does by itself what was asked for.")
+    return "\n".join([*text, *_comments(found)])
+
+
+def _comments(found: Translation) -> list[str]:
+    """What became of each thing that was given."""
+    text = []
     for fate in Fate:
         lines = [line for line in found.lines if line.fate is fate]
         if lines:
             text += ["#", f"# {HEADINGS[fate]}:", *(f"#   {_told(line)}" for line in lines)]
-    return "\n".join(text)
+    return text
 
 
 def _told(line: Line) -> str:
@@ -124,6 +148,7 @@ def _told(line: Line) -> str:
 
 HEADINGS = {
     Fate.SETTING: "Carried over",
+    Fate.CHART: "About the pod, and carried over to values of the chart (--chart)",
     Fate.UNNEEDED: "Not needed",
     Fate.MISSING: "Without a counterpart",
 }

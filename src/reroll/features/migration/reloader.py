@@ -1,10 +1,12 @@
 """Every flag, environment variable and chart value of Reloader 1.4.21, and what becomes of it."""
 
 from reroll.features.migration.rows import (
+    Fate,
     Row,
     Takes,
     Value,
     becomes,
+    carried,
     each_of,
     literally_true,
     missing,
@@ -78,8 +80,17 @@ VARIABLES: tuple[Row, ...] = (
     becomes("KUBECONFIG", "kubeconfig", "the variable is read too"),
 )  # fmt: skip
 
-_POD = "about how the pod runs, not about what it does; say it to Kubernetes for Reroll's own Deployment"
-_OBJECTS = "about the objects around the pod; Reroll's own manifests have theirs"
+_POD = "about Reloader's own pod; Reroll's chart has what it needs"
+_OBJECTS = "about the objects around Reloader's pod; Reroll's chart has its own"
+_SAME = (
+    "enabled",
+    "interval",
+    "labels",
+    "annotations",
+    "honorLabels",
+    "metricRelabelings",
+    "relabelings",
+)
 
 VALUES: tuple[Value, ...] = (
     Value("reloader.autoReloadAll", "--auto-reload-all"),
@@ -124,15 +135,39 @@ VALUES: tuple[Value, ...] = (
         for how in ("open", "secret", "field", "existing")
         for row in VARIABLES
     ),
+    *(
+        carried(f"reloader.deployment.{name}", name)
+        for name in (
+            "replicas", "revisionHistoryLimit", "nodeSelector", "affinity", "tolerations", "topologySpreadConstraints",
+            "annotations", "livenessProbe", "readinessProbe", "priorityClassName", "runtimeClassName", "schedulerName",
+            "dnsConfig",
+        )
+    ),
+    carried("reloader.deployment.securityContext", "podSecurityContext"),
+    carried("reloader.deployment.containerSecurityContext", "securityContext"),
+    carried("reloader.deployment.labels", "podLabels"),
+    carried("reloader.deployment.pod.annotations", "podAnnotations"),
+    carried("reloader.deployment.volumes", "extraVolumes"),
+    carried("reloader.deployment.volumeMounts", "extraVolumeMounts"),
+    Value("reloader.deployment.resources", word="Reroll needs less, and its chart asks for what was measured"),
     Value("reloader.deployment", word=_POD),
+    *(carried(f"reloader.service.{name}", f"service.{name}") for name in ("labels", "annotations", "port", "ipFamilyPolicy")),
     Value("reloader.service", word=_OBJECTS),
+    carried("reloader.rbac.enabled", "rbac.create"),
     Value("reloader.rbac", word=_OBJECTS),
+    *(carried(f"reloader.serviceAccount.{name}", f"serviceAccount.{name}") for name in ("create", "annotations")),
     Value("reloader.serviceAccount", word=_OBJECTS),
+    *(carried(f"reloader.{kind}.{name}", f"{kind}.{name}") for kind in ("serviceMonitor", "podMonitor") for name in _SAME),
     Value("reloader.serviceMonitor", word=_OBJECTS),
     Value("reloader.podMonitor", word=_OBJECTS),
+    *(carried(f"reloader.podDisruptionBudget.{name}", f"podDisruptionBudget.{name}") for name in ("enabled", "maxUnavailable")),
     Value("reloader.podDisruptionBudget", word=_OBJECTS),
+    carried("reloader.netpol.enabled", "networkPolicy.enabled"),
+    carried("reloader.netpol.from", "networkPolicy.from"),
     Value("reloader.netpol", word=_OBJECTS),
-    Value("reloader.verticalPodAutoscaler", word=_OBJECTS),
+    Value("reloader.verticalPodAutoscaler", fate=Fate.MISSING, word="its memory does not grow with the cluster"),
+    carried("global.imageRegistry", "global.imageRegistry"),
+    carried("global.imagePullSecrets", "global.imagePullSecrets"),
     Value("global", word=_POD),
     Value("image", word=_POD),
     Value("nameOverride", word=_OBJECTS),

@@ -16,6 +16,7 @@ class Fate(StrEnum):
     """What becomes of a flag."""
 
     SETTING = "becomes"
+    CHART = "a value of the chart"
     UNNEEDED = "not needed"
     MISSING = "no counterpart"
 
@@ -59,6 +60,12 @@ class Value(NamedTuple):
     fate: Fate = Fate.UNNEEDED
     word: str = ""
     private: bool = False
+    chart: str = ""
+    """The value of our own chart that takes it as it is."""
+
+
+def carried(path: str, chart: str) -> Value:
+    return Value(path, fate=Fate.CHART, chart=chart)
 
 
 def becomes(

@@ -50,6 +50,13 @@ class Translation(NamedTuple):
     lines: tuple[Line, ...]
     settings: dict[str, Any]
     """As a config file of ours has them, in the order of our table."""
+    values: Mapping[str, Any] = {}
+    """Of our chart, beside `settings`."""
+
+    @property
+    def chart(self) -> dict[str, Any]:
+        """All values of our chart."""
+        return {**({"settings": self.settings} if self.settings else {}), **self.values}
 
     @property
     def flags(self) -> list[str]:
@@ -102,8 +109,14 @@ def of_values(values: Mapping[str, Any], tool: Tool | None = None) -> Translatio
     given: list[Given] = []
     lines: list[Line] = []
     problems: list[str] = []
+    kept: dict[str, Any] = {}
     for path, value in _known_leaves(tool, values, ""):
         row = _value_row(tool, path)
+        if row and row.chart:
+            if value not in (None, "", [], {}):
+                _put(kept, row.chart, value)
+                lines.append(Line(path, row.fate, row.word, row.chart, value))
+            continue
         if value in (None, "", [], {}, False) and (row is None or row.flag or row.to):
             continue
         if row is None:
@@ -115,7 +128,14 @@ def of_values(values: Mapping[str, Any], tool: Tool | None = None) -> Translatio
                 given.append(Given(told, text, shown))
         else:
             lines.append(Line(path, row.fate, row.word))
-    return _translation(tool, given, lines, problems)
+    return _translation(tool, given, lines, problems)._replace(values=kept)
+
+
+def _put(values: dict[str, Any], path: str, value: Any) -> None:
+    *steps, last = path.split(".")
+    for step in steps:
+        values = values.setdefault(step, {})
+    values[last] = value
 
 
 def tool_named(name: str) -> Tool:

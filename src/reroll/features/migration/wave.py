@@ -5,6 +5,7 @@ from reroll.features.migration.rows import (
     Takes,
     Value,
     becomes,
+    carried,
     missing,
     one_of,
     positive,
@@ -43,23 +44,29 @@ FLAGS: tuple[Row, ...] = (
 
 VARIABLES: tuple[Row, ...] = ()
 
-_POD = "about how the pod runs, not about what it does; say it to Kubernetes for Reroll's own Deployment"
-_OBJECTS = "about the objects around the pod; Reroll's own manifests have theirs"
+_POD = "about Wave's own pod; Reroll's chart has what it needs"
+_OBJECTS = "about the objects around Wave's pod; Reroll's chart has its own"
 
 VALUES: tuple[Value, ...] = (
     Value("webhooks.enabled", "--enable-webhooks"),
     Value("syncPeriod", "--sync-period"),
     Value("updateRate", "--update-rate"),
     Value("updateBurst", "--update-burst"),
-    Value("replicas", word="a leader is always elected, so several replicas can run"),
+    carried("pdb.enabled", "podDisruptionBudget.enabled"),
     Value("pdb", word=_OBJECTS),
+    carried("serviceAccount.create", "serviceAccount.create"),
     Value("serviceAccount", word=_OBJECTS),
+    carried("global.rbac.enabled", "rbac.create"),
+    carried("global.imagePullSecrets", "global.imagePullSecrets"),
+    Value("global", word=_POD),
     *(
-        Value(path, word=_POD)
+        carried(path, path)
         for path in (
-            "global", "annotations", "image", "nodeSelector", "extraVolumes", "extraVolumeMounts",
-            "securityContext", "resources", "tolerations", "affinity", "topologySpreadConstraints",
-            "podAnnotations", "podLabels",
+            "replicas", "annotations", "nodeSelector", "extraVolumes", "extraVolumeMounts", "tolerations", "affinity",
+            "topologySpreadConstraints", "podAnnotations", "podLabels",
         )
     ),
+    Value("image", word=_POD),
+    Value("securityContext", word=_POD),
+    Value("resources", word="Reroll needs less, and its chart asks for what was measured"),
 )  # fmt: skip
