@@ -1,5 +1,6 @@
 """What the tests of this layer share: a client of the control plane, and ConfigMaps."""
 
+import asyncio
 from collections.abc import AsyncIterator
 
 import pytest
@@ -38,3 +39,18 @@ def remove(client, namespace):
         await client.send(wire.delete(CONFIGMAPS, namespace, name))
 
     return gone
+
+
+@pytest.fixture
+async def sockets():
+    """Every socket that is connected during the test; `-1` once it is closed."""
+    loop, made = asyncio.get_running_loop(), []
+    connect_socket = loop.create_connection
+
+    async def remembered(*args, **more):
+        transport, protocol = await connect_socket(*args, **more)
+        made.append(transport.get_extra_info("socket"))
+        return transport, protocol
+
+    loop.create_connection = remembered
+    return lambda: [each.fileno() for each in made]

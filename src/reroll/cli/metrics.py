@@ -2,7 +2,6 @@
 
 from typing import NamedTuple
 
-import aiohttp
 import msgspec
 
 from reroll.cli.cluster import View
@@ -11,11 +10,11 @@ from reroll.core.workloads import Metadata
 from reroll.features.doctor.installation import Installation, tag
 from reroll.features.doctor.scrape import Scrape, parse
 from reroll.features.migration.controllers import Container, is_ours
+from reroll.http.fetch import fetch
 from reroll.kube import wire
 from reroll.kube.errors import ApiError, Forbidden
 
 PATIENCE = 5.0
-LARGEST = 4 * 1024 * 1024
 
 
 class Unread(NamedTuple):
@@ -72,18 +71,16 @@ async def running(view: View, found: list[Installation]) -> list[Pod]:
 
 
 async def from_urls(urls: tuple[str, ...]) -> list[Scrape | Unread]:
-    limit = aiohttp.ClientTimeout(total=PATIENCE)
-    async with aiohttp.ClientSession(timeout=limit, trust_env=False) as session:
-        return [await _from_url(session, url) for url in urls]
+    return [await _from_url(url) for url in urls]
 
 
-async def _from_url(session: aiohttp.ClientSession, url: str) -> Scrape | Unread:
+async def _from_url(url: str) -> Scrape | Unread:
     try:
-        async with session.get(url, allow_redirects=False) as answer:
-            answer.raise_for_status()
-            text = (await answer.content.read(LARGEST)).decode("utf-8", "replace")
-            return parse(url, text)
-    except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as problem:
+        status, body = await fetch("GET", url, seconds=PATIENCE)
+        if status != 200:
+            return Unread(url, f"it answered {status}", asked_for=True)
+        return parse(url, body.decode("utf-8", "replace"))
+    except (OSError, ValueError) as problem:
         return Unread(url, str(problem) or type(problem).__name__, asked_for=True)
 
 

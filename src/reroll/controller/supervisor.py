@@ -15,7 +15,8 @@ from reroll.clock import Clock
 from reroll.controller.events import Recorder
 from reroll.controller.logs import Log
 from reroll.controller.metrics import Metrics, Watched
-from reroll.controller.server import Server
+from reroll.controller.server import server as probes
+from reroll.http.server import Server
 from reroll.kube.client import Client
 from reroll.kube.errors import ApiError
 from reroll.kube.lease import Leadership
@@ -97,7 +98,7 @@ class Supervisor:
     async def _serve(self) -> Server | None:
         if not self._settings.listen:
             return None
-        server = Server(self._settings.listen, self._metrics.registry, self.unhealthy, self.unready)
+        server = probes(self._settings.listen, self._metrics.registry, self.unhealthy, self.unready)
         await server.start()
         return server
 

@@ -10,13 +10,14 @@ import ssl
 from typing import Any
 
 import msgspec
-from aiohttp import web
 
 from reroll.core.patches import pointer
 from reroll.core.rewrite import rewrites
 from reroll.features.pins.certificates import Pem
 from reroll.features.pins.manifests import PATH
 from reroll.features.pins.pinned import of_template
+from reroll.http import server
+from reroll.http.server import Asked, Reply, routes
 
 LARGEST = 8 * 2**20
 """Bytes of a request; etcd holds no pod that is larger than a fifth of it."""
@@ -62,22 +63,18 @@ class Server:
     """Listens with TLS; `show` changes the certificate for connections to come."""
 
     def __init__(self, address: str) -> None:
-        host, _, port = address.rpartition(":")
-        self._host, self._port = host.strip("[]") or None, int(port)
         self._context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         self._context.minimum_version = ssl.TLSVersion.TLSv1_2
         self._shown = ""
-        app = web.Application(client_max_size=LARGEST)
-        app.router.add_post(PATH, _answer)
-        self._runner = web.AppRunner(app, access_log=None)
+        answers = routes({("POST", PATH): _answer})
+        self._server = server.Server(address, answers, trust=self._context, largest=LARGEST)
 
     async def start(self) -> None:
         """Listen; raises `OSError` if the address is taken."""
-        await self._runner.setup()
-        await web.TCPSite(self._runner, self._host, self._port, ssl_context=self._context).start()
+        await self._server.start()
 
     async def stop(self) -> None:
-        await self._runner.cleanup()
+        await self._server.stop()
 
     def show(self, pair: Pem) -> bool:
         """Whether it is another certificate than before."""
@@ -92,8 +89,8 @@ class Server:
         return True
 
 
-async def _answer(request: web.Request) -> web.Response:
+def _answer(asked: Asked) -> Reply:
     try:
-        return web.Response(body=answer(await request.read()), content_type="application/json")
+        return Reply(body=answer(asked.body), content_type="application/json")
     except msgspec.DecodeError:
-        return web.Response(text="this is no AdmissionReview of a pod\n", status=400)
+        return Reply(400, b"this is no AdmissionReview of a pod\n")

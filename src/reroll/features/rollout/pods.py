@@ -25,10 +25,10 @@ from reroll.core.writes import Stub, record_written
 from reroll.features.rollout.reader import Reader, resource
 from reroll.features.rollout.roller import Held, Outcome, Roller, Step
 from reroll.features.rollout.world import World
+from reroll.http.fetch import fetch
 from reroll.kube import wire
 from reroll.kube.client import Client
 from reroll.kube.errors import Conflict, NotFound, Throttled
-from reroll.kube.lean import aiohttp
 
 log = Log("reroll")
 REPLICA_SETS = wire.Resource("apps", "v1", "replicasets", "ReplicaSet")
@@ -221,15 +221,13 @@ class Pods:
             return f"pod {pod.metadata.name} has the address {address}, which no pod has"
         host = f"[{address}]" if ":" in address else address
         url = f"{to.scheme}://{host}:{to.port}{to.path}"
-        limit = aiohttp.ClientTimeout(total=RELOAD_TIMEOUT)
         try:
-            async with (
-                aiohttp.ClientSession(timeout=limit, trust_env=False) as session,
-                session.request(to.method, url, allow_redirects=False) as answer,
-            ):
-                problem = "" if 200 <= answer.status < 300 else f"answered {answer.status}"
-        except (aiohttp.ClientError, TimeoutError, OSError) as error:
-            problem = type(error).__name__
+            status, _ = await fetch(to.method, url, seconds=RELOAD_TIMEOUT, largest=0)
+            problem = "" if 200 <= status < 300 else f"answered {status}"
+        except TimeoutError:
+            problem = f"no answer within {RELOAD_TIMEOUT:g} s"
+        except OSError as error:
+            problem = str(error)
         return problem and f"pod {pod.metadata.name}, {to.method} {url}: {problem}"
 
 

@@ -1,0 +1,145 @@
+"""From an address to a connection: directly, or through a proxy, with or without TLS."""
+
+import asyncio
+import base64
+import os
+import re
+import ssl
+from typing import Any, NamedTuple, Self
+from urllib.parse import unquote, urlsplit
+
+from reroll.http.connection import LONGEST_HEAD, Connection
+from reroll.http.errors import Garbled, HttpError, NoProxy, NoServer, ProxyRefused, Untrusted
+
+_PORTS = {"http": 80, "https": 443}
+_STATUS = re.compile(rb"HTTP/1\.[01] ([0-9]{3})")
+
+
+class Address(NamedTuple):
+    """Where a server is, and by which name it shows itself in TLS."""
+
+    host: str
+    port: int
+    tls_name: str = ""
+    proxy: str | None = None
+
+    @classmethod
+    def of(cls, url: str, *, tls_name: str = "", proxy: str | None = None) -> Self:
+        parts = urlsplit(url)
+        return cls(parts.hostname or "", parts.port or _PORTS[parts.scheme], tls_name, proxy)
+
+    @property
+    def name(self) -> str:
+        """What its certificate has to say."""
+        return self.tls_name or self.host
+
+    @property
+    def authority(self) -> str:
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+
+async def dial(to: Address, trust: ssl.SSLContext | None) -> Connection:
+    """A new connection, with TLS if there is somebody to `trust`."""
+    made = Connection()
+    if to.proxy is None:
+        await _open(to, made, trust)
+    elif trust is None:
+        await _to_proxy(to.proxy, made)
+    else:
+        await _tunnel(to, to.proxy, made, trust)
+    return made
+
+
+async def _open(to: Address, protocol: asyncio.Protocol, trust: ssl.SSLContext | None) -> Any:
+    """The transport; a server with several addresses is tried at all of them."""
+    try:
+        transport, _ = await asyncio.get_running_loop().create_connection(
+            lambda: protocol,
+            to.host,
+            to.port,
+            ssl=trust,
+            server_hostname=to.name if trust else None,
+            happy_eyeballs_delay=0.25,
+        )
+    except ssl.SSLCertVerificationError as problem:
+        raise Untrusted(to.authority, problem.verify_message) from problem
+    except TimeoutError:
+        raise
+    except OSError as problem:
+        raise NoServer(f"cannot connect to {to.authority}: {_why(problem)}") from problem
+    return transport
+
+
+def _why(problem: OSError) -> str:
+    """What the system calls it: asyncio says the address once more instead."""
+    if problem.errno is not None and problem.errno > 0:
+        return os.strerror(problem.errno)
+    return problem.strerror or str(problem) or type(problem).__name__
+
+
+async def _to_proxy(proxy: str, protocol: asyncio.Protocol) -> Any:
+    # The system vouches for a proxy: nobody else is named for it.
+    trust = ssl.create_default_context() if proxy.startswith("https:") else None
+    try:
+        return await _open(Address.of(proxy), protocol, trust)
+    except HttpError as problem:
+        raise NoProxy(f"cannot connect to the proxy: {problem}") from problem
+
+
+async def _tunnel(to: Address, proxy: str, made: Connection, trust: ssl.SSLContext) -> None:
+    """Let a proxy connect us, then speak TLS with the server behind it."""
+    greeting = _Greeting()
+    transport = await _to_proxy(proxy, greeting)
+    try:
+        lines = [f"CONNECT {to.authority} HTTP/1.1", f"Host: {to.authority}"]
+        if credentials := proxy_credentials(proxy):
+            lines.append(f"Proxy-Authorization: {credentials}")
+        transport.write("\r\n".join([*lines, "", ""]).encode("latin-1"))
+        await greeting.welcome
+        made.transport = await asyncio.get_running_loop().start_tls(
+            transport, made, trust, server_hostname=to.name
+        )
+    except ssl.SSLCertVerificationError as problem:
+        transport.abort()
+        raise Untrusted(to.authority, problem.verify_message) from problem
+    except BaseException:
+        transport.abort()
+        raise
+
+
+def proxy_credentials(proxy: str) -> str:
+    """The value of Proxy-Authorization for the user named in a proxy's URL, if one is."""
+    parts = urlsplit(proxy)
+    if not parts.username:
+        return ""
+    pair = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
+    return "Basic " + base64.b64encode(pair.encode()).decode()
+
+
+class _Greeting(asyncio.Protocol):
+    """The head of a proxy's answer; what follows it is the server's."""
+
+    def __init__(self) -> None:
+        self.welcome: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._seen = b""
+
+    def data_received(self, data: bytes) -> None:
+        self._seen += data
+        if self.welcome.done():
+            return
+        if b"\r\n\r\n" in self._seen:
+            match = _STATUS.match(self._seen)
+            if match is None:
+                self.welcome.set_exception(Garbled("the proxy does not speak HTTP"))
+            elif match[1].startswith(b"2"):
+                self.welcome.set_result(None)
+            else:
+                self.welcome.set_exception(ProxyRefused(int(match[1])))
+        elif len(self._seen) > LONGEST_HEAD:
+            self.welcome.set_exception(Garbled("the head of the proxy's answer is too long"))
+
+    def connection_lost(self, problem: Exception | None) -> None:
+        if not self.welcome.done():
+            closed = NoProxy("the proxy closed the connection without an answer")
+            closed.__cause__ = problem
+            self.welcome.set_exception(closed)

@@ -1,0 +1,114 @@
+"""Connections to one server, kept for the next request.
+
+No retries but one: a connection that was kept may be closed by the server just as it is used again,
+and then what only reads is asked once more on a new one.
+"""
+
+import asyncio
+import ssl
+from collections import deque
+from collections.abc import Iterable
+
+from reroll.http.connection import Connection
+from reroll.http.dial import Address, dial, proxy_credentials
+from reroll.http.errors import Closed
+
+KEEP_SECONDS = 15.0
+_REPEATABLE = frozenset(("GET", "HEAD"))
+Headers = Iterable[tuple[str, str]]
+
+
+class Pool:
+    def __init__(self, to: Address, *, always: Headers = ()) -> None:
+        """`always`: headers of every request."""
+        self._to = to
+        self._common = [("Host", to.authority), *always]
+        self._idle: deque[tuple[Connection, ssl.SSLContext | None]] = deque()
+        self._sweep: asyncio.TimerHandle | None = None
+
+    async def ask(
+        self,
+        method: str,
+        target: str,
+        headers: Headers = (),
+        body: bytes | None = None,
+        *,
+        trust: ssl.SSLContext | None = None,
+    ) -> Connection:
+        """The connection with the head of the answer; give it back with `keep`, or `drop` it."""
+        request = self._encoded(method, target, headers, body, trust)
+        if (kept := self._kept(trust)) is not None:
+            try:
+                return await _asked(kept, request)
+            except Closed:
+                if method not in _REPEATABLE or not kept.unanswered:
+                    raise
+        return await _asked(await dial(self._to, trust), request)
+
+    def keep(self, used: Connection, trust: ssl.SSLContext | None) -> None:
+        """Whoever has read an answer to its end gives the connection back."""
+        if not used.is_reusable:
+            used.drop()
+            return
+        loop = asyncio.get_running_loop()
+        used.idle_since = loop.time()
+        self._idle.append((used, trust))
+        if self._sweep is None:
+            self._sweep = loop.call_later(KEEP_SECONDS, self._drop_old)
+
+    def close(self) -> None:
+        if self._sweep is not None:
+            self._sweep.cancel()
+            self._sweep = None
+        while self._idle:
+            self._idle.pop()[0].drop()
+
+    def _kept(self, trust: ssl.SSLContext | None) -> Connection | None:
+        """The one used last, so that those not needed any more grow old."""
+        while self._idle:
+            connection, trusted = self._idle.pop()
+            if trusted is trust and connection.is_reusable:
+                return connection
+            connection.drop()
+        return None
+
+    def _drop_old(self) -> None:
+        loop = asyncio.get_running_loop()
+        while self._idle and self._idle[0][0].idle_since <= loop.time() - KEEP_SECONDS:
+            self._idle.popleft()[0].drop()
+        self._sweep = None
+        if self._idle:
+            due = self._idle[0][0].idle_since + KEEP_SECONDS
+            self._sweep = loop.call_at(due, self._drop_old)
+
+    def _encoded(
+        self,
+        method: str,
+        target: str,
+        headers: Headers,
+        body: bytes | None,
+        trust: ssl.SSLContext | None,
+    ) -> bytes:
+        common, proxy = self._common, self._to.proxy
+        if proxy and trust is None:
+            # There is no tunnel: the proxy has to read where the request goes, and who asks.
+            target = f"http://{self._to.authority}{target}"
+            if credentials := proxy_credentials(proxy):
+                common = [*common, ("Proxy-Authorization", credentials)]
+        lines = [f"{method} {target} HTTP/1.1"]
+        lines += [f"{name}: {value}" for name, value in (*common, *headers)]
+        if body is not None:
+            lines.append(f"Content-Length: {len(body)}")
+        head = "\r\n".join(lines)
+        if head.count("\n") != len(lines) - 1 or head.count("\r") != len(lines) - 1:
+            raise ValueError("a line break in the head of a request")
+        return f"{head}\r\n\r\n".encode("latin-1") + (body or b"")
+
+
+async def _asked(connection: Connection, request: bytes) -> Connection:
+    try:
+        await connection.ask(request)
+    except BaseException:
+        connection.drop()
+        raise
+    return connection

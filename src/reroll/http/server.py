@@ -1,0 +1,193 @@
+"""A small HTTP server: a function from a request to a reply.
+
+For probes, metrics and admission: short questions from few callers, answered without waiting for
+anything. What is too large, too slow or no HTTP is turned away.
+"""
+
+import asyncio
+import ssl
+from collections.abc import Callable, Mapping
+from http import HTTPStatus
+from typing import Any, NamedTuple
+
+import httptools
+
+from reroll.http.connection import LONGEST_HEAD
+
+PATIENCE = 75.0
+"""Seconds that a caller may be silent."""
+
+
+class Asked(NamedTuple):
+    method: str
+    path: str
+    """Without the query."""
+    body: bytes
+
+
+class Reply(NamedTuple):
+    status: int = 200
+    body: bytes = b""
+    content_type: str = "text/plain; charset=utf-8"
+
+
+Handler = Callable[[Asked], Reply]
+
+
+def routes(table: Mapping[tuple[str, str], Handler]) -> Handler:
+    """One handler out of several, by method and path; who may be read with GET may with HEAD."""
+    paths = {path for _, path in table}
+
+    def answer(asked: Asked) -> Reply:
+        method = "GET" if asked.method == "HEAD" else asked.method
+        handler = table.get((method, asked.path))
+        if handler is not None:
+            return handler(asked)
+        status = HTTPStatus.METHOD_NOT_ALLOWED if asked.path in paths else HTTPStatus.NOT_FOUND
+        return _plain(status)
+
+    return answer
+
+
+class Server:
+    """`address` is `host:port`, `:port` for every address of the machine; port 0: any free one."""
+
+    def __init__(
+        self,
+        address: str,
+        answer: Handler,
+        *,
+        trust: ssl.SSLContext | None = None,
+        largest: int = 64 * 1024,
+    ) -> None:
+        host, _, port = address.rpartition(":")
+        self._host, self.port = host.strip("[]") or None, int(port)
+        self._answer, self._trust, self._largest = answer, trust, largest
+        self._open: set[_Caller] = set()
+        self._server: asyncio.Server | None = None
+
+    async def start(self) -> None:
+        """Listen; raises `OSError` if the address is taken."""
+        loop = asyncio.get_running_loop()
+        self._server = await loop.create_server(
+            lambda: _Caller(self._answer, self._largest, self._open),
+            self._host,
+            self.port,
+            ssl=self._trust,
+        )
+        self.port = self._server.sockets[0].getsockname()[1]
+
+    async def stop(self) -> None:
+        if self._server is not None:
+            self._server.close()
+            for caller in tuple(self._open):
+                caller.drop()
+            await self._server.wait_closed()
+
+
+class _Caller(asyncio.Protocol):
+    """One connection; its requests are answered in the order in which they come."""
+
+    def __init__(self, answer: Handler, largest: int, callers: "set[_Caller]") -> None:
+        self._answer, self._largest, self._callers = answer, largest, callers
+        self._parser = httptools.HttpRequestParser(self)
+        self._transport: Any = None
+        self._timer: asyncio.TimerHandle | None = None
+        self._head = 0
+        self._begin()
+
+    def _begin(self) -> None:
+        self._url, self._parts, self._size = b"", list[bytes](), 0
+        self._has_head = False
+
+    def drop(self) -> None:
+        if self._transport is not None:
+            self._transport.abort()
+
+    # What the event loop tells
+
+    def connection_made(self, transport: Any) -> None:
+        self._transport = transport
+        self._callers.add(self)
+        self._wait()
+
+    def connection_lost(self, _problem: Exception | None) -> None:
+        self._callers.discard(self)
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def data_received(self, data: bytes) -> None:
+        self._wait()
+        if not self._has_head:
+            self._head += len(data)
+        try:
+            self._parser.feed_data(data)
+        except httptools.HttpParserUpgrade:
+            self._refuse(HTTPStatus.BAD_REQUEST)
+        except httptools.HttpParserError:
+            self._refuse(HTTPStatus.BAD_REQUEST)
+        if not self._has_head and self._head > LONGEST_HEAD:
+            self._refuse(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE)
+
+    def pause_writing(self) -> None:
+        """Who asks and does not read what we say is left alone."""
+        self._transport.pause_reading()
+
+    def resume_writing(self) -> None:
+        self._transport.resume_reading()
+
+    # What httptools tells
+
+    def on_message_begin(self) -> None:
+        self._begin()
+
+    def on_url(self, url: bytes) -> None:
+        self._url += url
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        if name.lower() == b"expect" and value.lower() == b"100-continue":
+            self._transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+
+    def on_headers_complete(self) -> None:
+        self._has_head, self._head = True, 0
+
+    def on_body(self, piece: bytes) -> None:
+        self._size += len(piece)
+        if self._size > self._largest:
+            self._refuse(HTTPStatus.REQUEST_ENTITY_TOO_LARGE)
+        else:
+            self._parts.append(piece)
+
+    def on_message_complete(self) -> None:
+        if self._transport.is_closing():
+            return
+        method = self._parser.get_method().decode("latin-1")
+        path = self._url.decode("latin-1").partition("?")[0]
+        reply = self._answer(Asked(method, path, b"".join(self._parts)))
+        lasts = self._parser.should_keep_alive()
+        self._write(reply, lasts=lasts, with_body=method != "HEAD")
+
+    def _write(self, reply: Reply, *, lasts: bool, with_body: bool = True) -> None:
+        head = (
+            f"HTTP/1.1 {reply.status} {HTTPStatus(reply.status).phrase}\r\n"
+            f"Content-Type: {reply.content_type}\r\nContent-Length: {len(reply.body)}\r\n"
+        )
+        if not lasts:
+            head += "Connection: close\r\n"
+        body = reply.body if with_body else b""
+        self._transport.write(f"{head}\r\n".encode("latin-1") + body)
+        if not lasts:
+            self._transport.close()
+
+    def _refuse(self, status: HTTPStatus) -> None:
+        if not self._transport.is_closing():
+            self._write(_plain(status), lasts=False)
+
+    def _wait(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = asyncio.get_running_loop().call_later(PATIENCE, self.drop)
+
+
+def _plain(status: HTTPStatus) -> Reply:
+    return Reply(status, f"{status.phrase}\n".encode())
