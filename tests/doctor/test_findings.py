@@ -9,15 +9,17 @@ import msgspec
 import pytest
 from tests.support import build
 
+from reroll.core.injections import GROUP, PLURAL, VERSION
 from reroll.core.kinds import KINDS
 from reroll.core.objects import Key
 from reroll.core.rights import EVERYTHING, OPTIONAL, Feature, cluster, own
 from reroll.core.workloads import Manifest
 from reroll.devcluster.pki import new_authority
-from reroll.features.doctor import access, admission, installation, keys, scrape, server
+from reroll.features.doctor import access, admission, injections, installation, keys, scrape, server
 from reroll.features.doctor.admission import Admission
 from reroll.features.doctor.features import questions_of, switched_on
 from reroll.features.doctor.findings import Finding, Level, worst
+from reroll.features.doctor.injections import Injection
 from reroll.features.doctor.scrape import parse
 from reroll.features.migration.controllers import Lease
 from reroll.settings import Settings
@@ -56,6 +58,40 @@ def test_what_an_api_server_lacks_is_worth_a_note_and_no_more() -> None:
     assert levels(bare) == ["ok", "note", "note", "note", "note", "note"]
     assert levels(full) == ["ok"] * 6
     assert "MutatingAdmissionPolicy v1beta1" in full[-1].sentence
+
+
+def test_a_kind_of_the_config_file_that_is_not_served_is_told() -> None:
+    assert server.configured("Widget.example.com", served=True).level is Level.OK
+    assert "is not served" in server.configured("Widget.example.com", served=False).sentence
+
+
+# Injections
+
+
+def injection(status: str, message: str = "") -> Injection:
+    ready = {"type": "Ready", "status": status, "message": message}
+    return msgspec.convert(
+        {"metadata": {"name": "x", "namespace": "shop"}, "status": {"conditions": [ready]}},
+        Injection,
+    )
+
+
+def test_the_doctor_looks_for_the_injections_that_there_are() -> None:
+    found = server.INJECTIONS
+
+    assert (found.group, found.version, found.plural) == (GROUP, VERSION, PLURAL)
+
+
+def test_injections_that_are_not_in_place_are_told_with_their_own_words() -> None:
+    bad = injection("False", "Secret shop/s3 does not exist")
+
+    [told] = injections.judge([injection("True"), bad], is_on=True)
+
+    assert told.sentence == "Injection shop/x is not in place: Secret shop/s3 does not exist"
+    assert levels(injections.judge([injection("True")], is_on=True)) == ["ok"]
+    assert levels(injections.judge([], is_on=True)) == []
+    assert levels(injections.judge([bad], is_on=False)) == ["warning"]
+    assert len(list(injections.judge([bad] * 30, is_on=True))) == 11
 
 
 # Rights

@@ -12,9 +12,18 @@ from reroll.cli.cluster import Found, View, Which, resource
 from reroll.cli.metrics import Pod, Unread, from_urls, of_pods, running
 from reroll.cli.migrate_check import survey
 from reroll.clock import Clock
-from reroll.core.kinds import KINDS, Kind
+from reroll.core.kinds import KINDS, SOURCE_KINDS, Kind, SourceKind
 from reroll.core.workloads import Manifest
-from reroll.features.doctor import access, admission, company, installation, keys, scrape, server
+from reroll.features.doctor import (
+    access,
+    admission,
+    company,
+    injections,
+    installation,
+    keys,
+    scrape,
+    server,
+)
 from reroll.features.doctor.access import ACCESS, Subject
 from reroll.features.doctor.features import questions_of
 from reroll.features.doctor.findings import Check, Finding, Level
@@ -71,6 +80,7 @@ class Examination:
             self._key(),
             self._metrics(pods, urls),
             self._pins(surveyed.workloads),
+            self._injections(),
             _each(company.others(surveyed.found)),
             _each(company.annotations(surveyed.found)),
         )
@@ -96,6 +106,10 @@ class Examination:
         apis = [one for one, there in zip(wanted, answers, strict=True) if there]
         for finding in server.judge(server.Served(version, apis, await self._streams())):
             yield finding
+        tables = self._settings.tables
+        added: list[Kind | SourceKind] = [*tables.kinds[len(KINDS) :]]
+        for row in (*added, *tables.sources[len(SOURCE_KINDS) :]):
+            yield server.configured(row.name, served=await self._view.serves(resource(row)))
 
     async def _streams(self) -> bool | None:
         """Whether a watch may begin with all there is: tried on what nothing has."""
@@ -249,6 +263,11 @@ class Examination:
             found = found.only(covering)
         uncovered = [k for k in unnamed if not installed.covers(k.namespace, labels[k.namespace])]
         for finding in admission.judge(found, uncovered, self._clock.now()):
+            yield finding
+
+    async def _injections(self) -> AsyncIterator[Finding]:
+        found = await self._view.every(server.INJECTIONS, injections.Injection)
+        for finding in injections.judge(found, is_on=self._settings.injections):
             yield finding
 
     async def _labels(self, view: View, namespace: str) -> dict[str, str]:

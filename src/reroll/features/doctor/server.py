@@ -9,7 +9,6 @@ from typing import NamedTuple
 
 import msgspec
 
-from reroll.core.policy import DOMAIN
 from reroll.features.doctor.findings import Check, Finding
 from reroll.kube import wire
 
@@ -41,7 +40,8 @@ def _resource(group: str, version: str, plural: str) -> wire.Resource:
     return wire.Resource(group, version, plural, "")
 
 
-INJECTIONS = _resource(DOMAIN.rstrip("/"), "v1alpha1", "injections")
+INJECTIONS = wire.Resource("reroll.dev", "v1alpha1", "injections", "Injection")
+"""As in `core.injections`, which a controller without Injections need not load."""
 OPTIONAL: tuple[Optional, ...] = (
     Optional(
         _resource("argoproj.io", "v1alpha1", "rollouts"),
@@ -84,6 +84,16 @@ def judge(served: Served) -> Iterator[Finding]:
         there = row.resource in served.apis
         yield API.ok(row.there) if there else API.note(row.absent)
     yield _policies(served.apis)
+
+
+def configured(name: str, *, served: bool) -> Finding:
+    """A kind that the config file adds."""
+    if served:
+        return API.ok(f"{name}, of the config file, is served")
+    return API.warning(
+        f"{name}, of the config file, is not served; it counts as soon as it is",
+        "install its CRD, or correct group, version and plural of its row",
+    )
 
 
 def _age(version: Version) -> Finding:
