@@ -166,11 +166,12 @@ def definitions(api: Api) -> None:
 @pytest.fixture
 def injecting(
     stage: Stage, controller: Callable[..., Controller], kubeconfig_for: Callable[..., Path]
-) -> injections.Injecting:
+) -> Iterator[injections.Injecting]:
     """Injections and their targets are served, and the controller may write to those."""
     injections.install(stage.api, *injections.SHAPES)
     rules = [*injections.own_rules(), *injections.WRITABLE]
-    return injections.Injecting(stage, controller, kubeconfig_for(rules, None))
+    yield injections.Injecting(stage, controller, kubeconfig_for(rules, None))
+    injections.let_go(stage)
 
 
 @pytest.fixture

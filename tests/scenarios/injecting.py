@@ -1,6 +1,7 @@
 """What the scenarios of Injections are written with: targets, and what became of them."""
 
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +36,15 @@ def install(api: Api, *definitions: Object) -> None:
                 f"/apis/{one['spec']['group']}/{version['name']}/{one['spec']['names']['plural']}"
             )
             eventually(lambda path=path: _answers(api, path), f"{path} is served")
+
+
+def let_go(stage: Stage) -> None:
+    """Delete all Injections, also those that would wait for a controller that is gone."""
+    for one in stage.api.list(f"/apis/reroll.dev/v1alpha1/namespaces/{stage.namespace}/injections"):
+        path = stage.path({**one, "apiVersion": "reroll.dev/v1alpha1", "kind": "Injection"})
+        stage.api.delete(path, missing_ok=True)
+        with suppress(ApiError):
+            stage.api.patch(path, {"metadata": {"finalizers": None}})
 
 
 def _is_served(definition: Object) -> bool:

@@ -108,6 +108,7 @@ def test_without_the_right_to_its_status_an_injection_is_kept_and_that_is_an_eve
     for value in ("2", "3"):
         stage.api.patch(stage.path(gadget("g")), {"spec": {"token": value}})
         injecting.holds(gadget("g"), "value", "spec", "token")
+    assert len(stage.events(one, "Forbidden")) <= 3
     assert not [line for line in running.lines() if line["msg"] == "bug"]
 
 

@@ -25,6 +25,10 @@ class Book:
         self._sources, self._wake = sources, wake
         self._known: dict[Key, Injection] = {}
         self._linked: dict[Key, frozenset[Key]] = {}
+        self._namesakes: dict[Names, set[Key]] = {}
+        """By group, kind and name of their targets."""
+        self._shared: set[Key] = set()
+        """Those that wait for another Injection."""
 
     def __len__(self) -> int:
         return len(self._known)
@@ -41,7 +45,7 @@ class Book:
         old = self._known.get(new.key)
         if old is not None and old.uid == new.uid and int(new.version) < int(old.version):
             return
-        self._known[new.key] = new
+        self._note(new, old)
         if old is None or old.uid != new.uid or old.generation != new.generation:
             self._wake_others(new, old)
         if old is None or _wakes(old) != _wakes(new):
@@ -50,6 +54,8 @@ class Book:
     def gone(self, key: Key) -> None:
         old = self._known.pop(key, None)
         if old is not None:
+            self._namesakes[_names(old)].discard(key)
+            self._shared.discard(key)
             self._wake_others(old, None)
             self._wake(key)
 
@@ -64,11 +70,19 @@ class Book:
     def told(self, key: Key, status: Status) -> None:
         """What its status says from now on, whether or not that could be written."""
         if one := self._known.get(key):
-            self._known[key] = msgspec.structs.replace(one, status=status)
+            self._note(msgspec.structs.replace(one, status=status), one)
+
+    def _note(self, new: Injection, old: Injection | None) -> None:
+        if old is not None:
+            self._namesakes[_names(old)].discard(old.key)
+        self._known[new.key] = new
+        self._namesakes.setdefault(_names(new), set()).add(new.key)
+        waits = any(condition.reason in _SHARED for condition in new.status.conditions)
+        (self._shared.add if waits else self._shared.discard)(new.key)
 
     def rivals(self, one: Injection) -> list[Injection]:
         """The others that may mean the same object, if their namespaces do not tell them apart."""
-        return [other for other in self if other.key != one.key and _names(other) == _names(one)]
+        return [self._known[key] for key in self._namesakes.get(_names(one), ()) if key != one.key]
 
     def feeds(self) -> dict[Key, list[Key]]:
         """For each source, the sources that Injections write with what it holds."""
@@ -82,14 +96,17 @@ class Book:
         return found
 
     def _wake_others(self, new: Injection, old: Injection | None) -> None:
-        for other in self:
-            reasons = {condition.reason for condition in other.status.conditions}
-            alike = _names(other) in {_names(new), _names(old or new)}
-            if other.key != new.key and (alike or not reasons.isdisjoint(_SHARED)):
-                self._wake(other.key)
+        """Those for whom it may make a difference."""
+        alike = {_names(new), _names(old or new)}
+        others = self._shared.union(*(self._namesakes.get(names, ()) for names in alike))
+        for key in others - {new.key}:
+            self._wake(key)
 
 
-def _names(one: Injection) -> tuple[str, str, str]:
+Names = tuple[str, str, str]
+
+
+def _names(one: Injection) -> Names:
     return one.spec.to.group, one.spec.to.kind, one.spec.to.name
 
 

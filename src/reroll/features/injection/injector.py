@@ -130,7 +130,7 @@ class Injector:
         if one.spec.to.namespace and not resource.namespaced:
             problem = f"spec.to: a {target.kind} is in no namespace; leave spec.to.namespace out"
             return Verdict(Reason.INVALID_INJECTION, problem)
-        if way := loop(target, one.sources, self._book.feeds()):
+        if target.is_source and (way := loop(target, one.sources, self._book.feeds())):
             steps = " to ".join(map(str, way))
             return Verdict(
                 Reason.LOOP,
@@ -179,7 +179,8 @@ class Injector:
 
     def _report(self, one: Injection, verdict: Verdict) -> None:
         if verdict.reason is Reason.INJECTED and not verdict.wrote:
-            self._telemetry.forget(one.key)
+            if self._objects.is_shown(one.key):
+                self._telemetry.forget(one.key)
             return
         self._telemetry.tell(
             Report(

@@ -45,6 +45,10 @@ class Objects:
         await self._send(request)
         self._unsaved.discard(key)
 
+    def is_shown(self, key: Key) -> bool:
+        """Whether its status is what it should be, as far as we know."""
+        return key not in self._unsaved
+
     async def finalize(self, one: Injection, *, hold: bool) -> None:
         """Have an Injection that is deleted wait for us, or not any longer."""
         others = [name for name in one.finalizers if name != FINALIZER]
