@@ -6,6 +6,7 @@ import contextlib
 import pytest
 from tests.kube.servers import drop
 
+from reroll.http import server as http_server
 from reroll.http.connection import LONGEST_HEAD
 from reroll.http.dial import Address
 from reroll.http.pool import Pool
@@ -107,6 +108,22 @@ async def test_an_endless_head_is_not_waited_for(server):
     await drop(writer)
 
     assert b" 200 " not in got
+
+
+async def test_who_holds_connections_open_keeps_nobody_out(server, monkeypatch):
+    monkeypatch.setattr(http_server, "MOST", 3)
+    held = [await asyncio.open_connection("127.0.0.1", server.port) for _ in range(3)]
+    for _, writer in held[1:]:
+        writer.write(b"GET /hello HTTP/1.1\r\n")
+    await asyncio.sleep(0)
+
+    answers = [await talk(server, b"GET /hello HTTP/1.1\r\n\r\n", until=b"hi") for _ in range(5)]
+
+    assert all(b" 200 " in answer for answer in answers)
+    with contextlib.suppress(ConnectionError):
+        assert await asyncio.wait_for(held[0][0].read(), 30) == b""
+    for _, writer in held:
+        await drop(writer)
 
 
 async def test_it_stops_with_connections_open(server):

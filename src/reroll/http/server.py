@@ -16,6 +16,11 @@ from reroll.http.connection import LONGEST_HEAD
 
 PATIENCE = 75.0
 """Seconds that a caller may be silent."""
+MOST = 256
+"""Connections at once; with one more, who has been silent for longest has to go.
+
+So nobody who only holds connections open keeps probes out, or uses up the process's files.
+"""
 
 
 class Asked(NamedTuple):
@@ -63,7 +68,7 @@ class Server:
         host, _, port = address.rpartition(":")
         self._host, self.port = host.strip("[]") or None, int(port)
         self._answer, self._trust, self._largest = answer, trust, largest
-        self._open: set[_Caller] = set()
+        self._open: dict[_Caller, None] = {}
         self._server: asyncio.Server | None = None
 
     async def start(self) -> None:
@@ -88,7 +93,8 @@ class Server:
 class _Caller(asyncio.Protocol):
     """One connection; its requests are answered in the order in which they come."""
 
-    def __init__(self, answer: Handler, largest: int, callers: "set[_Caller]") -> None:
+    def __init__(self, answer: Handler, largest: int, callers: "dict[_Caller, None]") -> None:
+        """`callers` are all of them, in the order in which they last said something."""
         self._answer, self._largest, self._callers = answer, largest, callers
         self._parser = httptools.HttpRequestParser(self)
         self._transport: Any = None
@@ -101,6 +107,7 @@ class _Caller(asyncio.Protocol):
         self._has_head = False
 
     def drop(self) -> None:
+        self._callers.pop(self, None)
         if self._transport is not None:
             self._transport.abort()
 
@@ -108,11 +115,12 @@ class _Caller(asyncio.Protocol):
 
     def connection_made(self, transport: Any) -> None:
         self._transport = transport
-        self._callers.add(self)
+        if len(self._callers) >= MOST:
+            next(iter(self._callers)).drop()
         self._wait()
 
     def connection_lost(self, _problem: Exception | None) -> None:
-        self._callers.discard(self)
+        self._callers.pop(self, None)
         if self._timer is not None:
             self._timer.cancel()
 
@@ -184,6 +192,8 @@ class _Caller(asyncio.Protocol):
             self._write(_plain(status), lasts=False)
 
     def _wait(self) -> None:
+        self._callers.pop(self, None)
+        self._callers[self] = None
         if self._timer is not None:
             self._timer.cancel()
         self._timer = asyncio.get_running_loop().call_later(PATIENCE, self.drop)
