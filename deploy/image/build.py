@@ -1,6 +1,6 @@
 """Everything that an image holds beside Python itself, put into a folder.
 
-    python deploy/image/build.py FOLDER [--oci LAYOUT [--base LAYOUT]]
+    python deploy/image/build.py FOLDER [--installed] [--oci LAYOUT [--base LAYOUT]]
 
 What the Dockerfile runs, and what needs no container engine: the locked dependencies with their
 hashes checked, the program, bytecode of both, and a list of what is in it. Only the standard
@@ -15,6 +15,7 @@ import re
 import shutil
 import subprocess
 import sys
+from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 
 import oci
@@ -30,12 +31,16 @@ PLACE = "opt/reroll"
 """Where the folder is in the image."""
 
 
-def build(folder: Path) -> None:
+def build(folder: Path, *, installed: bool = False) -> None:
+    """`installed`: take packages from the environment that runs this, instead of fetching them."""
     if folder.exists() and any(folder.iterdir()):
         raise SystemExit(f"{folder} is not empty; name a new folder, or empty it")
     library = folder / "lib"
     library.mkdir(parents=True)
-    install(library)
+    if installed:
+        take_installed(library)
+    else:
+        install(library, LOCK)
     shutil.copytree(PROGRAM, library / "reroll", ignore=LEFT_OUT)
     shutil.copy(ROOT / "LICENSE", folder)
     # By hash and unchecked: the same bytes each time, and nothing to look at when it starts.
@@ -46,7 +51,7 @@ def build(folder: Path) -> None:
     sbom.write(library, version(), folder / "sbom.cdx.json")
 
 
-def install(library: Path) -> None:
+def install(library: Path, lock: Path) -> None:
     """The packages of the lock file and no others, as wheels: nothing of theirs is run."""
     uv = shutil.which("uv")
     if uv:
@@ -55,10 +60,29 @@ def install(library: Path) -> None:
         tool = [sys.executable, "-m", "pip", "install", "--quiet", "--no-compile"]
     checked = ["--require-hashes", "--no-deps", "--only-binary=:all:"]
     once = {**os.environ, "UV_COMPILE_BYTECODE": "0"}
-    command = [*tool, *checked, f"--target={library}", f"--requirement={LOCK}"]
+    command = [*tool, *checked, f"--target={library}", f"--requirement={lock}"]
     subprocess.run(command, check=True, env=once)
     shutil.rmtree(library / "bin", ignore_errors=True)  # programs of packages; ours is `-m reroll`
     (library / ".lock").unlink(missing_ok=True)
+
+
+def take_installed(library: Path) -> None:
+    """The same packages, from where they are: for a machine without a network."""
+    lock = LOCK.read_text(encoding="utf-8")
+    for name, wanted, condition in re.findall(r"(?m)^([\w.-]+)==([^\s;]+)( ;)?", lock):
+        try:
+            one = distribution(name)
+        except PackageNotFoundError:
+            if condition:
+                continue  # not for this Python
+            raise SystemExit(f"{name} is not installed here; run `make setup`") from None
+        if one.version != wanted:
+            raise SystemExit(f"{name} is {one.version}, and locked is {wanted}; run `make setup`")
+        for file in one.files or ():
+            if ".." not in file.parts and "__pycache__" not in file.parts:
+                target = library / file
+                target.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy(file.locate(), target)
 
 
 def version() -> str:
@@ -114,8 +138,11 @@ def main() -> None:
     parser.add_argument("folder", type=Path, help="a new folder")
     parser.add_argument("--oci", type=Path, metavar="LAYOUT", help="make an OCI image layout too")
     parser.add_argument("--base", type=Path, metavar="LAYOUT", help="a layout that brings Python")
+    parser.add_argument(
+        "--installed", action="store_true", help="fetch nothing: take the packages of this Python"
+    )
     args = parser.parse_args()
-    build(args.folder)
+    build(args.folder, installed=args.installed)
     if args.oci:
         layout(args.folder, args.oci, args.base)
 

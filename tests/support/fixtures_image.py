@@ -1,7 +1,6 @@
 """The fixture `built`: what an image holds, made once for a test run, as the Dockerfile does it."""
 
 import fcntl
-import os
 import shutil
 import subprocess
 import sys
@@ -27,7 +26,7 @@ class Built(NamedTuple):
 
 @pytest.fixture(scope="session")
 def built(pytestconfig: pytest.Config) -> Built:
-    """Without a network: the packages are those that `make setup` fetched."""
+    """Without a network: of the packages that are installed here."""
     from tests.conftest import RUN_FOLDER
 
     run: Path = pytestconfig.stash[RUN_FOLDER]
@@ -41,10 +40,9 @@ def built(pytestconfig: pytest.Config) -> Built:
 
 
 def _build(one: Built) -> None:
-    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    command = [sys.executable, SCRIPTS / "build.py", one.folder, "--oci", one.layout]
-    env = {**os.environ, "PATH": path, "UV_OFFLINE": "1"}
-    done = subprocess.run(command, env=env, text=True, capture_output=True, check=False)
+    options = ("--installed", "--oci", one.layout)
+    command = [sys.executable, SCRIPTS / "build.py", one.folder, *options]
+    done = subprocess.run(command, text=True, capture_output=True, check=False)
     if done.returncode:
         shutil.rmtree(one.folder, ignore_errors=True)
         pytest.fail(f"the image cannot be built: {done.stderr}", pytrace=False)
