@@ -168,3 +168,49 @@ def test_a_change_of_keys_that_do_not_matter_makes_no_copy_until_they_do(
 
 def _env_from(name: str) -> build.Object:
     return {"configMapRef": {"name": name}}
+
+
+PAGE = Path(__file__).parents[2] / "docs" / "concepts" / "revisions.md"
+
+
+@pytest.mark.parametrize("mode", ["admission", "template"])
+def test_one_revision_costs_the_calls_and_objects_that_the_docs_state(
+    stage: Stage,
+    controller: Start,
+    reroll_kubeconfig: Path,
+    audit: Callable[[Path], list[dict[str, Any]]],
+    mode: str,
+) -> None:
+    web = build.deployment(
+        "web",
+        replicas=0,
+        uses=["configmap/app", "secret/db"],
+        annotations={**REVISIONS, "reroll.dev/pin": mode},
+    )
+    stage.make(build.configmap("app", {"key": "first"}), build.secret("db"), web)
+    alone(controller)
+    before = pin(stage, web), pin(stage, web, "Secret", "db")
+    for number, (kind, name) in enumerate((("ConfigMap", "app"), ("Secret", "db"))):
+        found = owned_right(stage, web)
+        stage.settled(web)
+        stage.quiet(web)
+        calls = len(audit(reroll_kubeconfig))
+        stage.change(kind, name, key="second")
+        pinned_anew(stage, web, before[number], name=name)
+        assert len(owned_right(stage, web)) == len(found) + 1
+        stage.settled(web)
+        stage.quiet(web)
+        made = [call for call in audit(reroll_kubeconfig)[calls:] if _counts(call)]
+        stated = _stated(f"calls in mode `{mode}`")[number]
+        assert len(made) == stated, [f"{c['verb']} {c['objectRef']['resource']}" for c in made]
+
+
+def _counts(call: dict[str, Any]) -> bool:
+    """Watches are there anyway, and which rights there are is asked now and then."""
+    return call["verb"] != "watch" and call["objectRef"]["resource"] != "selfsubjectaccessreviews"
+
+
+def _stated(row: str) -> list[int]:
+    """The numbers of a row of the table on the page."""
+    line = next(line for line in PAGE.read_text().splitlines() if line.startswith(f"| {row}"))
+    return [int(cell) for cell in line.strip("|").split("|")[1:]]
