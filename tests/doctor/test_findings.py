@@ -62,6 +62,7 @@ def test_what_an_api_server_lacks_is_worth_a_note_and_no_more() -> None:
 
 def test_a_kind_of_the_config_file_that_is_not_served_is_told() -> None:
     assert server.configured("Widget.example.com", served=True).level is Level.OK
+    assert server.misfit("Widget.example.com", "template: x").level is Level.WARNING
     assert "is not served" in server.configured("Widget.example.com", served=False).sentence
 
 

@@ -171,3 +171,19 @@ def test_a_bad_row_is_told_by_every_command(command: str, tmp_path: Path) -> Non
 
     assert (end.code, end.out) == (Exit.USAGE, "")
     assert "kinds[0] (Prometheus): there is no field 'temlate'" in end.err
+
+
+def test_doctor_tells_of_rows_that_do_not_fit(
+    cluster: DevCluster, namespace: str, tmp_path: Path, definitions: None
+) -> None:
+    base = {"group": "example.com", "version": "v1", "kind": "Widget", "resource": "widgets"}
+    file = {"kinds": [{**base, "template": "spec.pod"}], "sources": [APP_CONFIG]}
+    where = ("--kubeconfig", kubeconfig_of(cluster, "admin"), "-n", namespace)
+
+    end = reroll("doctor", *where, "--config", custom.config(tmp_path, file), "-o", "json")
+
+    told = {one["sentence"]: one["level"] for one in json.loads(end.out)["findings"]}
+    (wrong,) = [sentence for sentence in told if "template: spec has no pod" in sentence]
+    assert wrong.startswith("Widget.example.com, of the config file: ")
+    assert told[wrong] == "warning"
+    assert told["AppConfig.example.com, of the config file, is served"] == "ok"

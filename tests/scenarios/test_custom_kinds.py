@@ -140,7 +140,8 @@ def test_a_kind_waits_for_its_definition(
 
     custom.install(api, [LATE])
     stage.make(manifest)
-    adopted = stage.adopted(manifest)
+    # It looks again every ten seconds or so.
+    adopted = eventually(lambda: stage.record(manifest), "it is adopted", timeout=90)
     stage.change("Secret", "db", password="new")
 
     assert stage.rolled(manifest, adopted["n"])["by"] == ["secret/db"]

@@ -12,7 +12,7 @@ from reroll.cli.cluster import Found, View, Which, resource
 from reroll.cli.metrics import Pod, Unread, from_urls, of_pods, running
 from reroll.cli.migrate_check import survey
 from reroll.clock import Clock
-from reroll.core.kinds import KINDS, SOURCE_KINDS, Kind, SourceKind
+from reroll.core.kinds import KINDS, Kind
 from reroll.core.workloads import Manifest
 from reroll.features.doctor import (
     access,
@@ -33,7 +33,7 @@ from reroll.features.doctor.scrape import METRICS
 from reroll.features.migration.controllers import Lease
 from reroll.features.pins import manifests
 from reroll.features.pins.installed import NAME_LABEL, Installed
-from reroll.features.rollout import keyring
+from reroll.features.rollout import keyring, shapes
 from reroll.features.rollout.content import Stub
 from reroll.features.rollout.feature import NAMESPACES
 from reroll.kube import wire
@@ -106,10 +106,12 @@ class Examination:
         apis = [one for one, there in zip(wanted, answers, strict=True) if there]
         for finding in server.judge(server.Served(version, apis, await self._streams())):
             yield finding
-        tables = self._settings.tables
-        added: list[Kind | SourceKind] = [*tables.kinds[len(KINDS) :]]
-        for row in (*added, *tables.sources[len(SOURCE_KINDS) :]):
-            yield server.configured(row.name, served=await self._view.serves(resource(row)))
+        for row in self._settings.tables.custom.values():
+            wrong = await shapes.problems(self._view.client, row)
+            for problem in wrong:
+                yield server.misfit(row.name, problem)
+            if not wrong:
+                yield server.configured(row.name, served=await self._view.serves(resource(row)))
 
     async def _streams(self) -> bool | None:
         """Whether a watch may begin with all there is: tried on what nothing has."""

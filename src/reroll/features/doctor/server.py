@@ -96,6 +96,11 @@ def configured(name: str, *, served: bool) -> Finding:
     )
 
 
+def misfit(name: str, problem: str) -> Finding:
+    """A row of the config file that does not fit what is served."""
+    return API.warning(f"{name}, of the config file: {problem}", "correct its row")
+
+
 def _age(version: Version) -> Finding:
     if version.minor is None:
         return API.note(f"its version is {version.git_version or 'not told'}, which says little")
