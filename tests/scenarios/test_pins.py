@@ -1,5 +1,6 @@
 """Pods of pinned templates name the copies when they are made, whoever sees to it."""
 
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -12,6 +13,7 @@ from tests.support import build
 from reroll.core.rewrite import PINS as ANNOTATION
 from reroll.core.rewrite import read_pins, write_pins
 from reroll.devcluster.api import path_to
+from reroll.devcluster.cluster import DevCluster
 
 Start = Callable[..., Controller]
 REVISIONS = {**ENABLED, "reroll.dev/revisions": "true"}
@@ -146,8 +148,8 @@ def test_pods_of_pinned_templates_are_right_with_no_controller_at_all(
     assert [content(stage, one) for one in stage.pods(web)] == [{"level": "pinned"}] * 3
 
 
-def test_a_namespace_can_forbid_it(
-    stage: Stage, installation: Installation, namespace: str
+def test_a_namespace_can_forbid_it_and_gets_names_in_templates(
+    stage: Stage, installation: Installation, namespace: str, controller: Start
 ) -> None:
     assert installation.install().code == 0
     stage.api.patch(path_to("Namespace", namespace), {"metadata": {"labels": TEMPLATE_LABELS}})
@@ -158,6 +160,31 @@ def test_a_namespace_can_forbid_it(
 
     eventually(lambda: names() == "app", "the API server knows the label")
     assert "pods are not rewritten (it is left out)" in installation.run("status").out
+    again = installation.install()
+    assert (again.code, "is left out, so it was not tried" in again.err) == (0, True)
+
+    web = build.deployment(uses="configmap/app", annotations=REVISIONS)
+    stage.make(build.configmap(), web)
+    controller()
+    pins = eventually(lambda: read_pins(annotation(stage.template(web))), "it is pinned")
+    [source] = stage.template(web)["spec"]["containers"][0]["envFrom"]
+    assert source["configMapRef"]["name"] == pins["ConfigMap", "app"]
+
+
+def test_a_large_pod_is_within_the_limits_of_the_api_server(
+    stage: Stage, installation: Installation
+) -> None:
+    assert installation.install().code == 0
+    sources = [f"source-{number}" for number in range(10)]
+    env = [
+        {"name": f"V{n}", "valueFrom": {"configMapKeyRef": {"name": sources[n % 10], "key": "k"}}}
+        for n in range(50)
+    ]
+    containers = [{"name": f"c{n}", "image": "example.invalid/app", "env": env} for n in range(20)]
+    volumes = [{"name": f"v{n}", "configMap": {"name": sources[n % 10]}} for n in range(20)]
+    pins = ",".join(f"configmap/{name}={name}-0123456789" for name in sources)
+    made = stage.make(pod({"containers": containers, "volumes": volumes}, pins))
+    assert json.dumps(made["spec"]).count("-0123456789") == 20 * 50 + 20
 
 
 def test_installing_is_done_once_and_told_and_undone(
@@ -204,7 +231,12 @@ def in_force(installation: Installation) -> bool:
     return tried
 
 
-def test_what_cannot_be_done_is_said(installation: Installation) -> None:
+def test_what_cannot_be_done_is_said(
+    installation: Installation, cluster: DevCluster, namespace: str
+) -> None:
+    done = Installation(cluster.kubeconfig("alice"), namespace).install()
+    assert done.code == 1
+    assert "mutatingadmissionpolicies.admissionregistration.k8s.io" in done.err
     done = installation.install("--mode", "webhook")
     assert done.code == 1
     assert "say where it is with --url" in done.err

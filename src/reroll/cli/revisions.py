@@ -46,7 +46,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "%(prog)s KIND/NAME [options]\n       %(prog)s use KIND/NAME REVISION [--dry-run] [options]"
     )
     parser.add_argument(
-        "words",
+        "workloads",  # by that name, Tab knows what can follow
         nargs="+",
         metavar="KIND/NAME",
         help="the workload; `use` before it, and a revision after it: its number, its name, or "
@@ -59,8 +59,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    use = args.words[0] == "use"
-    words = args.words[1:] if use else args.words
+    use = args.workloads[0] == "use"
+    words = args.workloads[1:] if use else args.workloads
     if len(words) != 1 + use or args.all_namespaces:
         raise CommandError(
             "name one workload (`reroll revisions KIND/NAME`), or one and a revision of it "

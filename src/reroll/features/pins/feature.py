@@ -15,7 +15,7 @@ from reroll.features.pins.manifests import Service, webhooks
 from reroll.features.pins.webhook import Server
 from reroll.kube import wire
 from reroll.kube.client import Client
-from reroll.kube.errors import ApiError, NotFound
+from reroll.kube.errors import ApiError, ConfigError, NotFound
 from reroll.kube.watch import Watch
 from reroll.settings import Settings
 
@@ -60,7 +60,10 @@ class Webhook:
     async def prepare(self) -> None:
         await self._renew()
         if not self._serving:
-            await self._server.start()
+            try:
+                await self._server.start()
+            except OSError as error:
+                raise ConfigError(f"{error}; choose another address with --webhook") from None
             self._serving = True
 
     def stages(self) -> Iterator[list[Watch[Any]]]:

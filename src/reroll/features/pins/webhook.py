@@ -7,7 +7,8 @@ looked up. What cannot be read is refused with 400, and the API server does not 
 import base64
 import os
 import ssl
-from typing import Any
+import tempfile
+from typing import IO, Any
 
 import msgspec
 
@@ -80,13 +81,19 @@ class Server:
         """Whether it is another certificate than before."""
         if pair.certificate == self._shown:
             return False
-        # The `ssl` module reads files only, and the root file system may be read-only.
-        with os.fdopen(os.memfd_create(_PAIR), "wb") as file:
+        with _file() as file:
             file.write(f"{pair.certificate}\n{pair.key}\n".encode())
             file.flush()
-            self._context.load_cert_chain(f"/proc/self/fd/{file.fileno()}")
+            self._context.load_cert_chain(f"/dev/fd/{file.fileno()}")
         self._shown = pair.certificate
         return True
+
+
+def _file() -> IO[bytes]:
+    """The `ssl` module reads files only, and in a container no file system may be written."""
+    if hasattr(os, "memfd_create"):
+        return os.fdopen(os.memfd_create(_PAIR), "wb")
+    return tempfile.TemporaryFile(prefix=_PAIR)
 
 
 def _answer(asked: Asked) -> Reply:
