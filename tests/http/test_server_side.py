@@ -10,7 +10,7 @@ from reroll.http import server as http_server
 from reroll.http.connection import LONGEST_HEAD
 from reroll.http.dial import Address
 from reroll.http.pool import Pool
-from reroll.http.server import Asked, Reply, Server, routes
+from reroll.http.server import BODIES, Asked, Reply, Server, routes
 
 
 def echo(asked: Asked) -> Reply:
@@ -124,6 +124,22 @@ async def test_who_holds_connections_open_keeps_nobody_out(server, monkeypatch):
         assert await asyncio.wait_for(held[0][0].read(), 30) == b""
     for _, writer in held:
         await drop(writer)
+
+
+async def test_bodies_that_never_end_take_no_more_memory_than_a_few(server):
+    begun = b"POST /echo HTTP/1.1\r\nContent-Length: 10\r\n\r\n123456789"
+    held = []
+    for _ in range(BODIES):
+        held.append(await asyncio.open_connection("127.0.0.1", server.port))
+        held[-1][1].write(begun)
+    ask = b"POST /echo HTTP/1.1\r\nContent-Length: 8\r\nConnection: close\r\n\r\n12345678"
+    while b" 503 " not in await talk(server, ask):
+        await asyncio.sleep(0.01)
+
+    for _, writer in held:
+        await drop(writer)
+    while b" 200 " not in await talk(server, ask):
+        await asyncio.sleep(0.01)
 
 
 async def test_it_stops_with_connections_open(server):

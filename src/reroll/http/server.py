@@ -21,6 +21,8 @@ MOST = 256
 
 So nobody who only holds connections open keeps probes out, or uses up the process's files.
 """
+BODIES = 4
+"""So many of the largest bodies may be on their way at once, together; smaller ones are more."""
 
 
 class Asked(NamedTuple):
@@ -67,15 +69,15 @@ class Server:
     ) -> None:
         host, _, port = address.rpartition(":")
         self._host, self.port = host.strip("[]") or None, int(port)
-        self._answer, self._trust, self._largest = answer, trust, largest
-        self._open: dict[_Caller, None] = {}
+        self._answer, self._trust = answer, trust
+        self._room = _Room(largest)
         self._server: asyncio.Server | None = None
 
     async def start(self) -> None:
         """Listen; raises `OSError` if the address is taken."""
         loop = asyncio.get_running_loop()
         self._server = await loop.create_server(
-            lambda: _Caller(self._answer, self._largest, self._open),
+            lambda: _Caller(self._answer, self._room),
             self._host,
             self.port,
             ssl=self._trust,
@@ -85,17 +87,28 @@ class Server:
     async def stop(self) -> None:
         if self._server is not None:
             self._server.close()
-            for caller in tuple(self._open):
+            for caller in tuple(self._room.callers):
                 caller.drop()
             await self._server.wait_closed()
+
+
+class _Room:
+    """What all callers share: how many there are, and how much of their requests is kept."""
+
+    def __init__(self, largest: int) -> None:
+        self.largest = largest
+        self.held = 0
+        """Bytes of bodies that are not complete."""
+        self.callers: dict[_Caller, None] = {}
+        """In the order in which they last said something."""
 
 
 class _Caller(asyncio.Protocol):
     """One connection; its requests are answered in the order in which they come."""
 
-    def __init__(self, answer: Handler, largest: int, callers: "dict[_Caller, None]") -> None:
-        """`callers` are all of them, in the order in which they last said something."""
-        self._answer, self._largest, self._callers = answer, largest, callers
+    def __init__(self, answer: Handler, room: _Room) -> None:
+        self._answer, self._room = answer, room
+        self._size = 0
         self._parser = httptools.HttpRequestParser(self)
         self._transport: Any = None
         self._timer: asyncio.TimerHandle | None = None
@@ -103,11 +116,12 @@ class _Caller(asyncio.Protocol):
         self._begin()
 
     def _begin(self) -> None:
+        self._room.held -= self._size
         self._url, self._parts, self._size = b"", list[bytes](), 0
         self._has_head = False
 
     def drop(self) -> None:
-        self._callers.pop(self, None)
+        self._room.callers.pop(self, None)
         if self._transport is not None:
             self._transport.abort()
 
@@ -115,12 +129,13 @@ class _Caller(asyncio.Protocol):
 
     def connection_made(self, transport: Any) -> None:
         self._transport = transport
-        if len(self._callers) >= MOST:
-            next(iter(self._callers)).drop()
+        if len(self._room.callers) >= MOST:
+            next(iter(self._room.callers)).drop()
         self._wait()
 
     def connection_lost(self, _problem: Exception | None) -> None:
-        self._callers.pop(self, None)
+        self._begin()
+        self._room.callers.pop(self, None)
         if self._timer is not None:
             self._timer.cancel()
 
@@ -161,8 +176,11 @@ class _Caller(asyncio.Protocol):
 
     def on_body(self, piece: bytes) -> None:
         self._size += len(piece)
-        if self._size > self._largest:
+        self._room.held += len(piece)
+        if self._size > self._room.largest:
             self._refuse(HTTPStatus.REQUEST_ENTITY_TOO_LARGE)
+        elif self._room.held > BODIES * self._room.largest:
+            self._refuse(HTTPStatus.SERVICE_UNAVAILABLE)
         else:
             self._parts.append(piece)
 
@@ -171,7 +189,9 @@ class _Caller(asyncio.Protocol):
             return
         method = self._parser.get_method().decode("latin-1")
         path = self._url.decode("latin-1").partition("?")[0]
-        reply = self._answer(Asked(method, path, b"".join(self._parts)))
+        body = b"".join(self._parts)
+        self._begin()
+        reply = self._answer(Asked(method, path, body))
         lasts = self._parser.should_keep_alive()
         self._write(reply, lasts=lasts, with_body=method != "HEAD")
 
@@ -192,8 +212,8 @@ class _Caller(asyncio.Protocol):
             self._write(_plain(status), lasts=False)
 
     def _wait(self) -> None:
-        self._callers.pop(self, None)
-        self._callers[self] = None
+        self._room.callers.pop(self, None)
+        self._room.callers[self] = None
         if self._timer is not None:
             self._timer.cancel()
         self._timer = asyncio.get_running_loop().call_later(PATIENCE, self.drop)
