@@ -47,8 +47,9 @@ def ground(
 
 
 def controller_rules() -> Rules:
-    defaults = Settings()
-    return [*rights.cluster(KINDS), *rights.own(defaults.digest_key, defaults.lease)]
+    defaults, features = Settings(), rights.EVERYTHING
+    own = rights.own(defaults.digest_key, defaults.lease, features=features)
+    return [*rights.cluster(KINDS, features=features), *own]
 
 
 def _grant(cluster: DevCluster, allowed: Mapping[str, Rules]) -> None:

@@ -35,6 +35,7 @@ DEBOUNCE = timedelta(milliseconds=300)
 FLAGS = ("--watch-silence", "3s", "--debounce-limit", "3s", "--log-level", "info")
 KINDS = ("Deployment", "StatefulSet", "DaemonSet")
 STRATEGIES = ("stamp", "stamp", "env", "restart", "evict")
+REVISIONS = {"reroll.dev/revisions": "true", "reroll.dev/pin": "template"}
 CONVERGE = 180.0
 STEEPEST = 0.5
 """MB in a minute."""
@@ -102,10 +103,12 @@ class Storm:
         for number in range(self.workloads):
             name, kind = f"web-{number}", KINDS[number % len(KINDS)].lower()
             self.uses[name] = chance.sample(names, chance.randint(1, 3))
-            strategy = {"reroll.dev/strategy": chance.choice(STRATEGIES)}
+            how = {"reroll.dev/strategy": chance.choice(STRATEGIES)}
+            if number % 4 == 3:
+                how = REVISIONS
             more: dict[str, Any] = {} if kind == "daemonset" else {"replicas": chance.randint(0, 2)}
             self.webs[name] = getattr(build, kind)(
-                name, uses=self.uses[name], annotations={**ENABLED, **strategy}, **more
+                name, uses=self.uses[name], annotations={**ENABLED, **how}, **more
             )
             self.stage.make(self.webs[name])
 
@@ -238,11 +241,28 @@ class Storm:
         if not is_settled(self.stage.get(web)):
             return ["it does not settle"]
         last = max((self.changes[source][-1:] or [0])[0] for source in self.uses[name])
+        pods = self.stage.pods(web)
         return [
             f"pod {pod['metadata']['name']} was made before the last change"
-            for pod in self.stage.pods(web)
+            for pod in pods
             if witness.births.get(pod["metadata"]["uid"], 0) < last
-        ]
+        ] + [stale for pod in pods for stale in self._stale(pod)]
+
+    def _stale(self, pod: build.Object) -> list[str]:
+        """Copies that a pod with revisions uses, and that hold something else than their source."""
+        found = []
+        for each in pod["spec"]["containers"][0]["envFrom"]:
+            kind = "ConfigMap" if "configMapRef" in each else "Secret"
+            name = next(iter(each.values()))["name"]
+            source = f"{kind.lower()}/{name}"
+            if source in self.changes:
+                continue
+            plain = name.rpartition("-")[0]
+            both = [path_to(kind, one, self.stage.namespace) for one in (name, plain)]
+            copy, current = (self.stage.api.get(path)["data"] for path in both)
+            if copy != current:
+                found.append(f"pod {pod['metadata']['name']} uses {name}, which is not current")
+        return found
 
 
 @contextmanager

@@ -68,9 +68,9 @@ class Witness:
             connection.close()
 
     def _workload(self, _: str, seen: Object) -> None:
-        text = seen["metadata"].get("annotations", {}).get(RECORD)
-        rolled = json.loads(text).get("rolled") if text else None
-        if not rolled:
+        record = json.loads(seen["metadata"].get("annotations", {}).get(RECORD) or "{}")
+        rolled = record.get("rolled")
+        if not rolled or record["why"] == "Pinned":  # the first pins need no change
             return
         name, at = seen["metadata"]["name"], datetime.fromisoformat(rolled)
         rolls = self.rolls[name]
