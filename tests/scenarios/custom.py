@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import yaml
@@ -88,7 +89,7 @@ _VOLUMES = [
 
 class Sample(NamedTuple):
     spec: Mapping[str, Any]
-    uses: frozenset[str] = frozenset(("app", "db"))
+    annotations: Mapping[str, str] = MappingProxyType({})
     bumps: int = 1
     """By how much a roll raises the generation."""
 
@@ -115,11 +116,16 @@ SAMPLES: dict[str, Sample] = {
     "Cluster.postgresql.cnpg.io": Sample(
         {"instances": 1, "env": _ENV[1:], "envFrom": [{"configMapRef": {"name": "app"}}]}, bumps=0
     ),
+    "Kafka.kafka.strimzi.io": Sample(
+        {"kafka": {"template": {"kafkaContainer": {"env": _ENV}, "pod": {"volumes": _VOLUMES}}}}
+    ),
     "KafkaConnect.kafka.strimzi.io": Sample(
         {"template": {"connectContainer": {"env": _ENV}, "pod": {"volumes": _VOLUMES}}}
     ),
     "StrimziPodSet.core.strimzi.io": Sample(
-        {"selector": _LABELS, "pods": [{"spec": {**_POD, "volumes": _VOLUMES}}]}, bumps=0
+        {"selector": _LABELS, "pods": [{"spec": {**_POD, "volumes": _VOLUMES}}]},
+        {"reroll.dev/sources": "configmap/app, secret/db#password"},
+        bumps=0,
     ),
 }
 EXAMPLE_KINDS: tuple[Kind, ...] = tables(rows()).kinds[len(KINDS) :]

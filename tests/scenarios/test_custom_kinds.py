@@ -28,7 +28,7 @@ def test_a_ready_row_adopts_quietly_and_rolls_for_what_its_objects_use(
 ) -> None:
     sample = SAMPLES[kind.name]
     sources(stage)
-    manifest = custom.made(kind, "web", sample.spec)
+    manifest = custom.made(kind, "web", sample.spec, **sample.annotations)
     stage.make(manifest)
     running = started(
         {"kinds": [one for one in custom.rows()["kinds"] if one["kind"] == kind.kind]}

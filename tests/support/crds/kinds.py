@@ -84,6 +84,18 @@ def _monitoring(kind: str, plural: str, **more: Schema) -> Schema:
     return definition("monitoring.coreos.com", "v1", kind, plural, spec=spec, status=status)
 
 
+def _template(container: str) -> Schema:
+    pod = fields(metadata=fields(labels=TEXTS, annotations=TEXTS), volumes=VOLUMES)
+    return fields(pod=pod, **{container: fields(env=ENV)})
+
+
+def _kafka(kind: str, plural: str, **spec: Schema) -> Schema:
+    status = fields(observedGeneration=NUMBER, conditions=CONDITIONS)
+    return definition(
+        "kafka.strimzi.io", "v1beta2", kind, plural, spec=fields(**spec), status=status
+    )
+
+
 _UPDATE = fields(type=TEXT, partition=PART, paused=TRUTH)
 _STATUS = fields(observedGeneration=NUMBER, conditions=CONDITIONS, **COUNTED)
 
@@ -135,17 +147,10 @@ DEFINITIONS: tuple[Schema, ...] = (
         ),
         status=fields(phase=TEXT, readyInstances=NUMBER, conditions=CONDITIONS),
     ),
-    definition(
-        "kafka.strimzi.io", "v1beta2", "KafkaConnect", "kafkaconnects",
-        spec=fields(
-            replicas=NUMBER,
-            bootstrapServers=TEXT,
-            template=fields(
-                pod=fields(metadata=fields(labels=TEXTS, annotations=TEXTS), volumes=VOLUMES),
-                connectContainer=fields(env=ENV),
-            ),
-        ),
-        status=fields(observedGeneration=NUMBER, conditions=CONDITIONS),
+    _kafka("Kafka", "kafkas", kafka=fields(version=TEXT, template=_template("kafkaContainer"))),
+    _kafka(
+        "KafkaConnect", "kafkaconnects",
+        replicas=NUMBER, bootstrapServers=TEXT, template=_template("connectContainer"),
     ),
     definition(
         "core.strimzi.io", "v1beta2", "StrimziPodSet", "strimzipodsets",
