@@ -30,7 +30,7 @@ class Installation:
         self._namespace = namespace
         self.url = ""
         """Where the webhook listens, if one does."""
-        self._where = ("--kubeconfig", kubeconfig, "-n", namespace)
+        self._cluster = ("--kubeconfig", kubeconfig)
 
     def install(self, *more: str) -> Finished:
         """In force when it ends."""
@@ -38,10 +38,10 @@ class Installation:
         return self.run("install", "--name", self.name, *only, *more)
 
     def uninstall(self, *more: str) -> Finished:
-        return self.run("uninstall", "--name", self.name, *more)
+        return reroll("pins", "uninstall", "--name", self.name, *self._cluster, *more)
 
     def run(self, *args: str) -> Finished:
-        return reroll("pins", *args, *self._where)
+        return reroll("pins", *args, *self._cluster, "-n", self._namespace)
 
 
 def webhook_flags(installation: Installation) -> tuple[str, ...]:

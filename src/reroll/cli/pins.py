@@ -10,15 +10,18 @@ from reroll.cli.errors import CommandError, Exit
 from reroll.cli.flags import add_flags
 from reroll.cli.output import add_output_flag, print_json, print_table, warn
 from reroll.cli.tried import Tried, confirmed, mode_of
+from reroll.clock import SystemClock
 from reroll.core.objects import Key
 from reroll.core.selectors import Requirement, parse_selector
 from reroll.features.pins import install, manifests, modes
 from reroll.features.pins.install import Done
-from reroll.features.pins.installed import Found, find
+from reroll.features.pins.installed import Found, Installed, find
 from reroll.features.pins.manifests import NAME, OFF, SWITCH, Manifest, Mode
 from reroll.features.pins.modes import Choice
 from reroll.features.pins.pinned import pinned
 from reroll.features.pins.probe import probe
+from reroll.features.rollout.content import Stub
+from reroll.features.rollout.feature import NAMESPACES
 
 DESCRIPTION = f"""\
 Workloads with `reroll.dev/revisions: "true"` are pinned to copies of their ConfigMaps and Secrets.
@@ -44,7 +47,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         sub = commands.add_parser(name, help=summary, description=summary)
         add_arguments(sub)
         add_output_flag(sub)
-        add_flags(sub)
+        add_flags(sub, places=False)
         sub.set_defaults(pins_action=action)
 
 
@@ -59,8 +62,18 @@ def _add_name(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def _add_place(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "-n",
+        "--namespace",
+        metavar="NAME",
+        help="where to try whether pods are rewritten (default: namespace of the context)",
+    )
+
+
 def _add_install(parser: argparse.ArgumentParser) -> None:
     _add_name(parser)
+    _add_place(parser)
     parser.add_argument(
         "--mode",
         choices=("auto", *Mode),
@@ -189,7 +202,7 @@ def _expression(one: Requirement) -> Manifest:
 def _uninstall(args: argparse.Namespace) -> int:
     async def action(view: View) -> int:
         done = await install.remove(view.client, args.name)
-        left = [] if await find(view.client) else await _dependent(view)
+        left = await _dependent(view)
         if args.output == "json":
             print_json({**_facts(done), "pinned": [key._asdict() for key in left]})
         else:
@@ -203,15 +216,19 @@ def _uninstall(args: argparse.Namespace) -> int:
 
 
 async def _dependent(view: View) -> list[Key]:
-    """Workloads whose pods need to be rewritten, wherever they are."""
+    """Workloads whose pods would need to be rewritten, and are not, wherever they are."""
     everywhere = View(view.client, None, view.home)
+    installed = Installed(view.client, SystemClock())
+    await installed.refresh()
+    places = await everywhere.every(NAMESPACES, Stub, metadata_only=True)
+    labels = {one.metadata.name: one.metadata.labels for one in places}
     found = [
         one.workload.key
         for one in await everywhere.workloads()
         if (pins := pinned(one.kind, one.manifest)) and not pins.in_template
     ]
     view.gaps += everywhere.gaps
-    return found
+    return [key for key in found if not installed.covers(key.namespace, labels.get(key.namespace))]
 
 
 def _left(keys: list[Key]) -> Iterable[str]:
@@ -282,5 +299,5 @@ def print_yaml(objects: list[Manifest]) -> None:
 COMMANDS = (
     ("install", "apply it, in the best mode or in one of your choice", _add_install, _install),
     ("uninstall", "take it away, and tell who still has pins", _add_name, _uninstall),
-    ("status", "what is installed, and whether pods are rewritten now", lambda _: None, _status),
+    ("status", "what is installed, and whether pods are rewritten now", _add_place, _status),
 )
