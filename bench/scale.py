@@ -26,7 +26,8 @@ from reroll.devcluster.cluster import DevCluster
 FLAGS = ("--debounce", "0", "--rate", "100000", "--burst", "100000")
 """How fast it can be, not how fast it may be: by default it rolls 100 workloads a second."""
 IDLE = 15.0
-SETTLE = 5.0
+CALM = 20_000
+"""Bytes in two seconds below which nothing happens any more."""
 LIMIT = 600.0
 Measured = dict[str, float]
 
@@ -155,7 +156,7 @@ class _One:
         await asyncio.to_thread(self._replica.until, "watching", mark)
         self._found["ready_s"] = time.perf_counter() - since
         self._found["down_s"] = await self._crowd.all_rolled(last, since, LIMIT)
-        await asyncio.sleep(SETTLE)
+        await self._calm()
         self._found["start_mb"] = (self._relay.received - received) / 1e6
         self._found["start_cpu_s"] = self._replica.cpu
         self._found["memory_mb"] = self._replica.memory
@@ -174,7 +175,7 @@ class _One:
         await change(self._api, numbers)
         self._found["change_s"] = time.perf_counter() - since
         self._found["converge_s"] = await self._crowd.all_rolled(numbers, since, LIMIT)
-        await asyncio.sleep(SETTLE)
+        await self._calm()
         rolls = self._crowd.rolls - before
         if rolls != len(numbers):
             raise RuntimeError(f"{rolls} rolls for {len(numbers)} changes")
@@ -185,6 +186,13 @@ class _One:
         self._found["change_cpu_s"] = self._replica.cpu - cpu
         self._found["after_mb"] = self._replica.memory
         self._found["server_mb"] = self._server_memory()
+
+    async def _calm(self) -> None:
+        """Until Events are sent, and Kubernetes has written what follows from the rolls."""
+        received = -CALM
+        while self._relay.received - received > CALM:
+            received = self._relay.received
+            await asyncio.sleep(2)
 
     @property
     def _audit(self) -> int:
