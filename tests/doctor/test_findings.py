@@ -21,7 +21,8 @@ from reroll.features.doctor.features import questions_of, switched_on
 from reroll.features.doctor.findings import Finding, Level, worst
 from reroll.features.doctor.injections import Injection
 from reroll.features.doctor.scrape import parse
-from reroll.features.migration.controllers import Lease
+from reroll.features.doctor.told import OurContainer, Volume, _Mount, told
+from reroll.features.migration.controllers import Lease, Variable
 from reroll.settings import Settings
 
 NOW = datetime(2026, 11, 16, 12, tzinfo=UTC)
@@ -198,6 +199,30 @@ def test_the_version_is_the_tag_of_the_image(image: str, version: str) -> None:
 
     assert one.version == version
     assert one.account == "default"
+
+
+@pytest.mark.parametrize(
+    ("words", "flags", "config"),
+    [
+        (["run"], {}, ("", "")),
+        (["run", "--lease=a", "--rate", "5"], {"lease": "a", "rate": "5"}, ("", "")),
+        (["run", "--auto-all", "--lease=a"], {"lease": "a", "auto_all": "true"}, ("", "")),
+        (["run", "--config", "/etc/reroll/reroll.yaml"], {}, ("settings", "reroll.yaml")),
+        (["run", "--config=/elsewhere/reroll.yaml", "--unknown"], {}, ("", "")),
+    ],
+)  # fmt: skip
+def test_what_an_installation_is_told_is_read_from_its_template(
+    words: list[str], flags: dict[str, str], config: tuple[str, str]
+) -> None:
+    container = OurContainer(args=words, mounts=[_Mount("config", "/etc/reroll/")])
+    container.env = [Variable("REROLL_LEASE", "b"), Variable("HOME", "/"), Variable("REROLL_X")]
+    volumes = [Volume("config", Volume.ConfigMap("settings")), Volume("other")]
+
+    found = told(container, volumes)
+
+    assert found.flags == flags
+    assert found.variables == {"REROLL_LEASE": "b"}
+    assert (found.config_map, found.key) == config
 
 
 def test_other_deployments_are_no_installation() -> None:

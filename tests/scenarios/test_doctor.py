@@ -17,6 +17,8 @@ from tests.support.tools import kubeconfig_of
 
 from reroll import __version__
 from reroll.cli.errors import Exit
+from reroll.core import rights
+from reroll.core.kinds import KINDS
 from reroll.core.rights import Rule
 from reroll.devcluster.api import path_to
 from reroll.devcluster.cluster import DevCluster
@@ -206,6 +208,30 @@ def test_an_installation_for_one_namespace_needs_no_right_outside_of_it(
         assert any(one.startswith("rolling: ServiceAccount") for one in told(done, "ok", "rights"))
     elsewhere = doctor(identity=some)
     assert "in all namespaces" in told(elsewhere, "problem", "rights")[0]
+
+
+def test_the_settings_are_those_of_the_installation(
+    stage: Stage, kubeconfig_for: Grant, doctor: Doctor
+) -> None:
+    mine = [*rights.cluster(KINDS), *rights.own("other-key", "other")]
+    account = kubeconfig_for(mine, None).stem
+    made = installed(account, replicas=0)
+    pod = made["spec"]["template"]["spec"]
+    mounted = [{"name": "config", "mountPath": "/etc/reroll"}]
+    pod["containers"][0] |= {"args": ["run", "--config=/etc/reroll/reroll.yaml"]}
+    pod["containers"][0] |= {"volumeMounts": mounted}
+    pod["volumes"] = [{"name": "config", "configMap": {"name": "reroll"}}]
+    stage.make(made)
+
+    assert "ConfigMap" in told(doctor(), "problem", "settings")[0]
+    file = {"reroll.yaml": "lease: other\ndigest-key: other-key\n"}
+    stage.make(build.configmap("reroll", file))
+    done = doctor()
+    assert told(done, "problem", "settings") == told(done, "problem", "rights") == []
+    assert f"Secret {stage.namespace}/other-key" in told(done, "problem", "digest key")[0]
+    assert f"Lease {stage.namespace}/other does not exist" in told(done, "note", "Lease")[0]
+    stage.change("ConfigMap", "reroll", **{"reroll.yaml": "leese: other\n"})
+    assert "there is no setting 'leese'" in told(doctor(), "problem", "settings")[0]
 
 
 def test_where_nothing_is_installed_that_is_said(

@@ -1,6 +1,7 @@
 """`reroll doctor`: whether an installation is well, and what to do where it is not."""
 
 import argparse
+import os
 import sys
 from typing import Any
 
@@ -13,6 +14,7 @@ from reroll.cli.examine import Examination
 from reroll.cli.output import add_output_flag, print_json, visible
 from reroll.clock import SystemClock
 from reroll.features.doctor.findings import Finding, Level, worst
+from reroll.settings import SETTINGS
 
 DESCRIPTION = """\
 Check an installation: the API server and what it serves, the controller's rights one by one, its
@@ -70,7 +72,11 @@ def run(args: argparse.Namespace) -> int:
     args.all_namespaces = args.namespace is None
 
     async def action(view: View) -> int:
-        examination = Examination(view, settings_of(args), SystemClock(), __version__)
+        # What nobody says here is read from the installation itself.
+        variables = {"REROLL_CONFIG", *(row.variable for row in SETTINGS)}
+        is_said = args.config or not variables.isdisjoint(os.environ)
+        settings, home = settings_of(args) if is_said else None, args.controller_namespace or ""
+        examination = Examination(view, settings, home, SystemClock(), __version__)
         found = [
             one
             async for one in examination.run(args.service_account or "", tuple(args.metrics_url))

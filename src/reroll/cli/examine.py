@@ -8,22 +8,16 @@ from collections.abc import AsyncIterator, Iterable
 
 import msgspec
 
-from reroll.cli.cluster import Found, View, Which, resource
+from reroll.cli.cluster import View, resource
+from reroll.cli.errors import CommandError
+from reroll.cli.installed import installed_settings
 from reroll.cli.metrics import Pod, Unread, from_urls, of_pods, running
 from reroll.cli.migrate_check import survey
+from reroll.cli.rewriting import rewriting
 from reroll.clock import Clock
 from reroll.core.kinds import KINDS, Kind
 from reroll.core.workloads import Manifest
-from reroll.features.doctor import (
-    access,
-    admission,
-    company,
-    injections,
-    installation,
-    keys,
-    scrape,
-    server,
-)
+from reroll.features.doctor import access, company, injections, installation, keys, scrape, server
 from reroll.features.doctor.access import ACCESS, Subject
 from reroll.features.doctor.features import questions_of
 from reroll.features.doctor.findings import Check, Finding, Level
@@ -31,23 +25,19 @@ from reroll.features.doctor.installation import LEASE, Installation
 from reroll.features.doctor.keys import KEY
 from reroll.features.doctor.scrape import METRICS
 from reroll.features.migration.controllers import Lease
-from reroll.features.pins import manifests
-from reroll.features.pins.installed import NAME_LABEL, Installed
 from reroll.features.rollout import keyring, shapes
-from reroll.features.rollout.content import Stub
-from reroll.features.rollout.feature import NAMESPACES
 from reroll.kube import wire
 from reroll.kube.errors import ApiError, Forbidden, Invalid, Malformed, NotFound, Rejected
 from reroll.settings import Settings
 
 DEPLOYMENT = KINDS[0]
 LEASES = wire.Resource("coordination.k8s.io", "v1", "leases", "Lease")
-SERVICES = wire.Resource("", "v1", "services", "Service")
 CONFIG_MAPS = wire.Resource("", "v1", "configmaps", "ConfigMap")
 REVIEWS = wire.Resource(
     "authentication.k8s.io", "v1", "selfsubjectreviews", "SelfSubjectReview", namespaced=False
 )
 LOOK = Check("doctor")
+SETTINGS = Check("settings")
 ELSEWHERE = "say where they are with --metrics-url"
 PATIENCE = 10.0
 
@@ -63,23 +53,31 @@ class _Answer(msgspec.Struct):
 
 
 class Examination:
-    def __init__(self, view: View, settings: Settings, clock: Clock, version: str) -> None:
-        self._view, self._settings, self._clock, self._version = view, settings, clock, version
-        self.home = settings.namespace or view.home
+    """`settings`: of the controller; `None`: those that its Deployment tells, in `home`."""
+
+    def __init__(
+        self, view: View, settings: Settings | None, home: str, clock: Clock, version: str
+    ) -> None:
+        self._view, self._clock, self._version = view, clock, version
+        self._given, self._settings = settings is not None, settings or Settings()
+        self.home = home or self._settings.namespace or view.home
+        self._is_said = bool(home or self._settings.namespace)
 
     async def run(self, account: str, urls: tuple[str, ...]) -> AsyncIterator[Finding]:
         """Everything, each check whatever the others found."""
-        surveyed = await survey(self._view, self._settings.tables.kinds)
-        here = installation.installations(await self._deployments(surveyed.workloads))
+        here = installation.installations(await self._deployments())
         self._settle(here)
+        learnt = [] if self._given else [one async for one in self._learn(here)]
+        surveyed = await survey(self._view, self._settings.tables.kinds)
         pods = await running(self._view, here)
         checks = (
+            _each(learnt),
             self._server(),
             self._controller(here, pods),
             self._rights(here, account),
             self._key(),
             self._metrics(pods, urls),
-            self._pins(surveyed.workloads),
+            rewriting(self._view, surveyed.workloads, self._clock),
             self._injections(),
             _each(company.others(surveyed.found)),
             _each(company.annotations(surveyed.found)),
@@ -93,8 +91,20 @@ class Examination:
     def _settle(self, here: list[Installation]) -> None:
         """Where the controller is, if nobody said it."""
         places = [one.key.namespace for one in here]
-        if places and not self._settings.namespace and self.home not in places:
+        if places and not self._is_said and self.home not in places:
             self.home = places[0]
+
+    async def _learn(self, here: list[Installation]) -> AsyncIterator[Finding]:
+        """What the controller is told, so that everything is looked at as it does."""
+        found = next((one for one in here if one.key.namespace == self.home), None)
+        if found is None:
+            return
+        try:
+            self._settings = await installed_settings(self._view, found)
+        except CommandError as error:
+            yield SETTINGS.problem(str(error), "or give this command the controller's --config")
+        else:
+            yield SETTINGS.ok(f"looking as {found.key} is told to")
 
     # The API server
 
@@ -136,12 +146,15 @@ class Examination:
 
     # The controller
 
-    async def _deployments(self, found: list[Found]) -> list[tuple[Kind, Manifest]]:
+    async def _deployments(self) -> list[tuple[Kind, Manifest]]:
         """Of the whole cluster; who asks for less, or may not list those, sees its namespace."""
-        if self._view.namespace is None and not self._view.gaps:
-            return [(one.kind, one.manifest) for one in found if one.kind is DEPLOYMENT]
-        near = View(self._view.client, self.home, self._view.home)
-        return [(DEPLOYMENT, one) for one in await near.every(resource(DEPLOYMENT), Manifest)]
+        near = View(self._view.client, self._view.namespace and self.home, self._view.home)
+        found = await near.every(resource(DEPLOYMENT), Manifest)
+        if near.gaps:
+            near = View(self._view.client, self.home, self._view.home)
+            found = await near.every(resource(DEPLOYMENT), Manifest)
+            self._view.gaps += near.gaps
+        return [(DEPLOYMENT, one) for one in found]
 
     async def _controller(
         self, here: list[Installation], pods: list[Pod]
@@ -250,52 +263,12 @@ class Examination:
 
     # What pods get
 
-    async def _pins(self, workloads: list[Found]) -> AsyncIterator[Finding]:
-        pinned = [one.workload.key for one in workloads if one.workload.pins]
-        unnamed = [one.workload.key for one in workloads if _needs_rewriting(one)]
-        near = View(self._view.client, None, self._view.home)
-        installed = Installed(self._view.client, self._clock)
-        await installed.refresh()
-        places = [self._view.namespace] if self._view.namespace else [k.namespace for k in pinned]
-        labels = {place: await self._labels(near, place) for place in dict.fromkeys(places)}
-        found = await self._admission(near)
-        if self._view.namespace:
-            here = labels[self._view.namespace]
-            covering = {one.name for one in installed.found if one.selector.matches(here)}
-            found = found.only(covering)
-        uncovered = [k for k in unnamed if not installed.covers(k.namespace, labels[k.namespace])]
-        for finding in admission.judge(found, uncovered, self._clock.now()):
-            yield finding
-
     async def _injections(self) -> AsyncIterator[Finding]:
         found = await self._view.every(server.INJECTIONS, injections.Injection)
         for finding in injections.judge(found, is_on=self._settings.injections):
             yield finding
 
-    async def _labels(self, view: View, namespace: str) -> dict[str, str]:
-        found = await view.get(NAMESPACES, None, namespace, Stub, metadata_only=True)
-        known = (found.metadata.labels or {}) if found else {}
-        return {NAME_LABEL: namespace, **known}
-
-    async def _admission(self, view: View) -> admission.Admission:
-        """All of it that is ours."""
-        versions = [one.version for one in server.MUTATING_POLICIES if await view.serves(one)]
-        ours: Which = {"label_selector": manifests.OURS}
-        policies, bindings = [], []
-        for version in versions[:1]:
-            policies = await view.every(manifests.policies(version), admission.Policy, **ours)
-            bindings = await view.every(manifests.bindings(version), admission.Binding, **ours)
-        hooks = await view.every(manifests.webhooks(), admission.Webhook, **ours)
-        found = admission.Admission(policies, bindings, hooks, (), "; ".join(view.gaps))
-        there = [one for one in found.named_services if await view.get(SERVICES, *one, Stub)]
-        return found._replace(services=there)
-
 
 async def _each(findings: Iterable[Finding]) -> AsyncIterator[Finding]:
     for one in findings:
         yield one
-
-
-def _needs_rewriting(one: Found) -> bool:
-    """It has pins, and its template does not name the copies itself."""
-    return bool(one.workload.pins) and not one.workload.named

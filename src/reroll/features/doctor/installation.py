@@ -14,7 +14,8 @@ from reroll.core.objects import Key
 from reroll.core.pods import given
 from reroll.core.workloads import Manifest, number_at, pick, replicas
 from reroll.features.doctor.findings import Check, Finding
-from reroll.features.migration.controllers import Container, Lease, is_ours
+from reroll.features.doctor.told import OurContainer, Told, Volume, told
+from reroll.features.migration.controllers import Lease, is_ours
 
 DEPLOYMENT = Check("Deployment")
 VERSION = Check("version")
@@ -23,8 +24,9 @@ VERSION_LABEL = "app.kubernetes.io/version"
 
 
 class _PodSpec(msgspec.Struct, gc=False, rename="camel"):
-    containers: list[Container] | None = None
+    containers: list[OurContainer] | None = None
     service_account_name: str | None = None
+    volumes: list[Volume] | None = None
 
 
 class _Template(msgspec.Struct, gc=False):
@@ -46,11 +48,12 @@ class Installation(NamedTuple):
     account: str
     selector: str
     """Of its pods, as a label selector."""
+    told: Told
 
 
 def installations(found: Iterable[tuple[Kind, Manifest]]) -> list[Installation]:
     listed = (_installation(kind, manifest) for kind, manifest in found)
-    return sorted(one for one in listed if one is not None)
+    return sorted((one for one in listed if one is not None), key=lambda one: one.key)
 
 
 def _installation(kind: Kind, manifest: Manifest) -> Installation | None:
@@ -73,6 +76,7 @@ def _installation(kind: Kind, manifest: Manifest) -> Installation | None:
         (metadata.labels or {}).get(VERSION_LABEL) or tag(ours.image),
         template.spec.service_account_name or "default",
         ",".join(f"{name}={value}" for name, value in sorted(labels)),
+        told(ours, given(template.spec.volumes)),
     )
 
 
