@@ -19,6 +19,7 @@ from tests.scenarios.revised import pins
 from tests.scenarios.stage import ENABLED, Controller, Stage, Web, a, eventually
 from tests.support import build
 from tests.support.chart import CHART
+from tests.support.command import reroll
 from tests.support.crds import targets
 from tests.support.faultproxy import FaultProxy
 from tests.support.faults import Answer, Match
@@ -58,6 +59,14 @@ class Installed:
             for call in self.audit(self.kubeconfig)
             if call.get("responseStatus", {}).get("code") in {401, 403}
         ]
+
+    def lacking(self) -> list[dict[str, Any]]:
+        """What the doctor says of its rights that is not well: what `helm test` asks."""
+        where = ("--kubeconfig", self.kubeconfig, "--controller-namespace", self.home)
+        told = reroll("doctor", *where, *self.flags, "-o", "json").json
+        found = [one for one in told["findings"] if one["check"] == "rights"]
+        assert found
+        return [one for one in found if one["level"] not in {"ok", "note"}]
 
     def unused(self) -> set[tuple[str, str, str, str]]:
         """What it was granted and never did, as group, resource, name and verb."""
@@ -234,6 +243,7 @@ def test_features_that_are_off_by_default_have_the_rights_they_use(
     usual = granted([*rights.cluster(KINDS), *rights.own(f"{RELEASE}-digest-key", RELEASE)])
     assert installed.unused() - usual == set()
     assert installed.refused() == []
+    assert installed.lacking() == []
 
 
 def test_roles_in_one_namespace_are_enough_for_it(
@@ -250,3 +260,4 @@ def test_roles_in_one_namespace_are_enough_for_it(
 
     stage.rolled(web, since=number)
     assert installed.refused() == []
+    assert installed.lacking() == []
