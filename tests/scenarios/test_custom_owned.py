@@ -149,3 +149,50 @@ def test_pods_that_an_operator_owns_are_evicted_and_its_deployment_stays_as_it_i
     eventually(lambda: "todo" not in stage.record(widget), "the work is done")
     assert stage.template(DEPLOYMENT) == template
     assert stage.get(widget)["metadata"]["generation"] == 1
+
+
+@pytest.fixture
+def reconciler(api: Api, namespace: str, definitions: None) -> Iterator[None]:
+    """An operator that does what an annotation asks for, and writes all annotations anew."""
+    path = path_to("Widget", "web", namespace, version="example.com/v1")
+    end = Event()
+
+    def run() -> None:
+        while not end.wait(0.1):
+            try:
+                seen = api.get(path)
+                if seen["metadata"]["annotations"].pop(ROLL, None):
+                    api.replace(
+                        path, {**seen, "metadata": {**seen["metadata"], "annotations": ENABLED}}
+                    )
+            except ApiError as error:
+                assert error.status in {404, 409}  # noqa: PT017  not yet, or somebody was faster
+
+    thread = Thread(target=run, daemon=True)
+    thread.start()
+    yield
+    end.set()
+    thread.join()
+
+
+ROLL = "example.com/roll"
+
+
+@pytest.mark.usefixtures("reconciler")
+def test_an_operator_that_takes_the_record_away_causes_no_second_roll(
+    stage: Stage, started: Callable[..., Controller]
+) -> None:
+    widget = a_widget()
+    stage.make(build.secret("db"), widget)
+    stamp = {"annotations": "metadata.annotations", "name": ROLL, "value": "true"}
+    running = started({"kinds": [{**ROW, "stamp": stamp}]})
+    stage.adopted(widget)
+
+    for number, password in enumerate(("new", "newer"), start=1):
+        stage.change("Secret", "db", password=password)
+        eventually(lambda: len(running.said("ConfigChanged")) == number)  # noqa: B023
+        # Taken away with the annotation, and written anew.
+        eventually(lambda: len(running.said("Adopted")) == number + 1)  # noqa: B023
+        assert ROLL not in stage.get(widget)["metadata"]["annotations"]
+
+    assert len(running.said("ConfigChanged")) == 2
