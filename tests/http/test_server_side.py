@@ -17,7 +17,15 @@ def echo(asked: Asked) -> Reply:
     return Reply(body=asked.body)
 
 
-TABLE = {("GET", "/hello"): lambda _: Reply(body=b"hi"), ("POST", "/echo"): echo}
+def broken(_: Asked) -> Reply:
+    raise RuntimeError("our bug")
+
+
+TABLE = {
+    ("GET", "/hello"): lambda _: Reply(body=b"hi"),
+    ("POST", "/echo"): echo,
+    ("GET", "/bug"): broken,
+}
 
 
 @pytest.fixture
@@ -140,6 +148,16 @@ async def test_bodies_that_never_end_take_no_more_memory_than_a_few(server):
         await drop(writer)
     while b" 200 " not in await talk(server, ask):
         await asyncio.sleep(0.01)
+
+
+async def test_a_bug_in_an_answer_is_told_and_harms_nobody_else(server):
+    told = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: told.append(context))
+    got = await talk(server, b"GET /bug HTTP/1.1\r\n\r\n")
+
+    assert got.startswith(b"HTTP/1.1 500 ")
+    assert [str(each["exception"]) for each in told] == ["our bug"]
+    assert b"hi" in await talk(server, b"GET /hello HTTP/1.1\r\nConnection: close\r\n\r\n")
 
 
 async def test_it_stops_with_connections_open(server):

@@ -145,9 +145,10 @@ class _Caller(asyncio.Protocol):
             self._head += len(data)
         try:
             self._parser.feed_data(data)
-        except httptools.HttpParserUpgrade:
-            self._refuse(HTTPStatus.BAD_REQUEST)
-        except httptools.HttpParserError:
+        except httptools.HttpParserCallbackError as problem:
+            self._refuse(HTTPStatus.INTERNAL_SERVER_ERROR)
+            raise problem.__context__ or problem from None  # the event loop tells of it
+        except (httptools.HttpParserUpgrade, httptools.HttpParserError):
             self._refuse(HTTPStatus.BAD_REQUEST)
         if not self._has_head and self._head > LONGEST_HEAD:
             self._refuse(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE)
