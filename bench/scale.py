@@ -49,6 +49,7 @@ ROWS = (
     Row("ready_s", "start to ready", "s", 2),
     Row("down_s", "start to the roll of what changed meanwhile", "s", 2),
     Row("start_mb", "received at start", "MB"),
+    Row("start_calls", "calls at start", "", 0),
     Row("start_cpu_s", "processor time to start", "s", 2),
     Row("memory_mb", "memory, idle", "MB"),
     Row("peak_mb", "memory, the most at start", "MB"),
@@ -151,13 +152,15 @@ class _One:
         """With everything on record, and one change that nobody heard."""
         last = range(self._size.workloads - 1, self._size.workloads)
         await change(self._api, last)
-        mark, received, since = self._replica.mark, self._relay.received, time.perf_counter()
+        mark, received, offset = self._replica.mark, self._relay.received, self._audit
+        since = time.perf_counter()
         self._replica.start(*FLAGS)
         await asyncio.to_thread(self._replica.until, "watching", mark)
         self._found["ready_s"] = time.perf_counter() - since
         self._found["down_s"] = await self._crowd.all_rolled(last, since, LIMIT)
         await self._calm()
         self._found["start_mb"] = (self._relay.received - received) / 1e6
+        self._found["start_calls"] = sum(self._calls(offset).values())
         self._found["start_cpu_s"] = self._replica.cpu
         self._found["memory_mb"] = self._replica.memory
         self._found["peak_mb"] = self._replica.memory_peak
