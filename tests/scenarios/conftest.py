@@ -34,7 +34,7 @@ def chart_rules(control_plane: dict[str, Path], tools_home: Path) -> list[rights
     helm = Runner(session.programs(["helm"], os.environ)["helm"], tools_home, _no_cluster)
     values = {"features": {"revisions": True, "injections": True}, "pins": {"mode": "webhook"}}
     roles = [one for one in template(helm, values) if one["kind"] in {"ClusterRole", "Role"}]
-    return [rule for role in roles for rule in role["rules"]]
+    return [rule for role in roles for rule in role.get("rules", ())]
 
 
 def _no_cluster() -> DevCluster:
