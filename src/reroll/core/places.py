@@ -6,11 +6,38 @@ Pure. `*` in a path is each item of a list, or each value of a map.
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from reroll.core.kinds import EACH, Naming, Path
+import msgspec
+
+from reroll.core.kinds import EACH, Kind, Naming, Path
 from reroll.core.references import Use
 
 NAME_FIELDS = ("name", "secretName", "configMapName")
 """How objects call the field that names a source."""
+
+
+class Beside(msgspec.Struct, frozen=True, gc=False):
+    """What matters of a workload beside its pod template."""
+
+    uses: tuple[Use, ...] = ()
+    lacks: int = 0
+    """How many of the last steps are not there of the path where a roll writes."""
+    marks: dict[str, str] = {}
+    """What a roll has written there."""
+
+
+NOTHING = Beside()
+
+
+def found_beside(kind: Kind, document: Any, words: frozenset[str]) -> Beside:
+    """`words` are the marks that matter."""
+    path = kind.stamp.path if kind.stamp else ()
+    notes = next((value for _, value in values_at(document, path)), None) if path else None
+    texts = notes.items() if isinstance(notes, Mapping) else ()
+    return Beside(
+        tuple(named(kind.names, document)),
+        lacking(document, path),
+        {name: text for name, text in texts if name in words and isinstance(text, str)},
+    )
 
 
 def named(fields: tuple[Naming, ...], document: Any) -> Iterator[Use]:

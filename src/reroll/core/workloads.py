@@ -12,8 +12,8 @@ import msgspec
 from reroll.core.kinds import TABLES, Kind, Path, Revisions, Tables
 from reroll.core.marks import Carrier
 from reroll.core.objects import Earlier, Key, Moment, Problem
-from reroll.core.pins import mapped_back
-from reroll.core.places import lacking, named, values_at
+from reroll.core.pins import MappedBack, mapped_back
+from reroll.core.places import NOTHING, Beside, found_beside
 from reroll.core.pods import Container, PodTemplate, fingerprint, given
 from reroll.core.policy import STATE
 from reroll.core.progress import is_complete, is_observed
@@ -274,32 +274,14 @@ def _spec(kind: Kind, manifest: Manifest, words: Vocabulary) -> _Spec:
     )
 
 
-class _Beside(msgspec.Struct, frozen=True, gc=False):
-    """What matters of a workload beside its pod template."""
-
-    uses: tuple[Use, ...] = ()
-    lacks: int = 0
-    marks: dict[str, str] = {}
-
-
-_NOTHING = _Beside()
-
-
-def _beside(kind: Kind, manifest: Manifest, words: Vocabulary) -> _Beside:
+def _beside(kind: Kind, manifest: Manifest, words: Vocabulary) -> Beside:
     if not kind.names and kind.stamp is None:
-        return _NOTHING
+        return NOTHING
     document = {
         "spec": _value(manifest.spec, object),
         "status": _value(manifest.status, object) if kind.reads_status else None,
     }
-    path = kind.stamp.path if kind.stamp else ()
-    notes = next((value for _, value in values_at(document, path)), None) if path else None
-    texts = notes.items() if isinstance(notes, dict) else ()
-    return _Beside(
-        tuple(named(kind.names, document)),
-        lacking(document, path),
-        {name: text for name, text in texts if name in words.marks and isinstance(text, str)},
-    )
+    return found_beside(kind, document, words.marks)
 
 
 _MATCH_LABELS = ("spec", "selector", "matchLabels")
