@@ -12,7 +12,7 @@ import msgspec
 from reroll.core.kinds import TABLES, Kind, Path, Revisions, Tables
 from reroll.core.marks import Carrier
 from reroll.core.objects import Earlier, Key, Moment, Problem
-from reroll.core.pins import MappedBack, mapped_back
+from reroll.core.pins import mapped_back
 from reroll.core.places import NOTHING, Beside, found_beside
 from reroll.core.pods import Container, PodTemplate, fingerprint, given
 from reroll.core.policy import STATE
