@@ -1,20 +1,36 @@
 """Rolls and health of kinds whose row tells where to write and what to look at."""
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
-from tests.core.build import HOME, NOW, Document, patched, workload
+from tests.core.build import (
+    HOME,
+    NOW,
+    Document,
+    at_path,
+    configmap,
+    content,
+    patched,
+    reference,
+    workload,
+)
 from tests.core.build import decoded as manifest_of
+from tests.scenarios.custom import EXAMPLE_KINDS, SAMPLES
 
+from reroll.core.compare import History, Snapshot
 from reroll.core.custom import tables
+from reroll.core.dialects.rows import Told
+from reroll.core.dialects.table import ALL
 from reroll.core.health import State, health
 from reroll.core.kinds import Kind
 from reroll.core.marks import Mark, own_mark
+from reroll.core.objects import Moment
 from reroll.core.patches import patch, writes_template
-from reroll.core.plan import Plan
-from reroll.core.policy import STATE
+from reroll.core.plan import Plan, plan
+from reroll.core.policy import STAMP, STATE, Policy
 from reroll.core.reasons import Reason
-from reroll.core.records import Record
+from reroll.core.records import Record, write
 
 AT = "2026-03-01T12:00:00.000000Z"
 RESTARTED_AT = "kubectl.kubernetes.io/restartedAt"
@@ -217,3 +233,41 @@ def test_health_counts_pods_and_asks_for_the_condition_after_that() -> None:
     assert of(all=2, new=1, ok=2) == "1 of 2 pods are new"
     assert of(all=2, new=2, ok=1) == "1 of 2 pods are ready"
     assert of(all=2, new=2, ok=2) == "Ready is False"
+
+
+OPTED_IN = {
+    "reroll": {"reroll.dev/enabled": "true"},
+    "reloader": {"reloader.stakater.com/auto": "true"},
+    "wave": {"wave.pusher.com/update-on-config-change": "true"},
+    "all": {"reloader.stakater.com/auto": "true", "reroll.dev/enabled": "true"},
+}
+
+
+@pytest.mark.parametrize("row", EXAMPLE_KINDS, ids=lambda row: row.name)
+@pytest.mark.parametrize("annotations", OPTED_IN.values(), ids=OPTED_IN.keys())
+def test_whoever_opted_a_custom_kind_in_its_roll_is_one_patch_that_holds(
+    row: Kind, annotations: dict[str, str]
+) -> None:
+    entry, key = "configmap/app", configmap("app")
+    record = Record(7, NOW - timedelta(hours=1), "x", {entry: "old"})
+    notes = {**annotations, STATE: write(record)}
+    before = document(notes, spec=dict(SAMPLES[row.name].spec))
+    found = workload(row, before)
+    told = Told(found.key, row, notes, {}, {}, Policy(debounce=timedelta()))
+    policy = ALL.policy(told)
+    used = reference(key, terms=tuple(claim.term for claim in policy.claims))
+    hashes = (("reloader", "f" * 40), ("wave", "f" * 64))
+    held = content({"level": "new"}, Moment(200, 201), hashes=hashes)
+
+    seen = Snapshot(found, row, policy, (used,), {key: held}, history=History())
+    decided = plan(seen, NOW)
+    operations = patch(found, row, decided)
+    after = patched(before, operations)
+
+    assert policy.problems == ()
+    assert decided.roll in row.strategies
+    if row.stamp:
+        written = at_path(after, row.stamp.path).keys() - notes.keys()
+        assert written == {row.stamp.name or STAMP}
+    elif not ALL.of_values(policy.by, decided.roll):
+        assert writes_template(row, operations)
