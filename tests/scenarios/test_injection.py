@@ -258,3 +258,22 @@ def test_a_value_moves_with_the_path_and_the_target_of_its_injection(
     injecting.holds(h, "secret", "spec", "nested", "token")
     injecting.said(one, "Injected", words="/h")
     assert "secret" not in str(stage.get(g)["spec"])
+
+
+def test_whoever_leads_keeps_injections_and_nobody_else(
+    injecting: Injecting, stage: Stage, audit: Audit
+) -> None:
+    one = injection("one", source("s", "k"), gadget("g"), ".spec.token")
+    stage.make(build.secret("s", {"k": "1"}), gadget("g"), one)
+    leads = ("--leader-election", "true")
+    first = injecting.run(*leads, wait="leading")
+    second = injecting.run(*leads)
+    injecting.holds(gadget("g"), "1", "spec", "token")
+    injecting.said(one, "Injected")
+    assert len(writes(audit(injecting.kubeconfig), "gadgets")) == 1
+
+    assert first.stop() == 0
+    stage.change("Secret", "s", k="2")
+    injecting.holds(gadget("g"), "2", "spec", "token")
+    second.wait_for(lambda line: line["msg"] == "done" and line["reason"] == "Injected")
+    assert len(writes(audit(injecting.kubeconfig), "gadgets")) == 2

@@ -156,3 +156,22 @@ def _may_not(stage: Stage, kubeconfig: Path, path: str) -> bool:
         except ApiError as error:
             return error.status == 403
     return False
+
+
+def test_rights_in_one_namespace_are_enough_for_what_is_there(
+    injecting: Injecting, stage: Stage, kubeconfig_for: Grant
+) -> None:
+    kubeconfig = kubeconfig_for([*own_rules(), *WRITABLE], stage.namespace)
+    one = injection("one", source("s", "k"), gadget("g"), ".spec.token")
+    elsewhere = source("s", "k", namespace="elsewhere")
+    other = injection("other", elsewhere, gadget("g"), ".spec.nested.token")
+    stage.make(build.secret("s", {"k": "1"}), gadget("g"), one, other)
+    flags = ("--namespaces", stage.namespace, "--namespace-selector", "")
+    injecting.run(*flags, kubeconfig=kubeconfig)
+    injecting.holds(gadget("g"), "1", "spec", "token")
+    stage.change("Secret", "s", k="2")
+    injecting.holds(gadget("g"), "2", "spec", "token")
+    stage.api.patch(stage.path(gadget("g")), {"spec": {"token": "theirs"}})
+    injecting.holds(gadget("g"), "2", "spec", "token")
+    said = injecting.said(other, "SourceForbidden", "Forbidden")
+    assert said.endswith("in a namespace that is not watched; add elsewhere to --namespaces")

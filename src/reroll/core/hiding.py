@@ -30,6 +30,8 @@ def hidden(words: str, values: Iterable[bytes], written: Any) -> str:
 def _without_beginning(words: str, forms: Iterable[str]) -> str:
     """A message that was cut may end with a part of a value."""
     body = words.removesuffix("…")
+    if body == words:
+        return words
     for form in forms:
         for length in range(min(len(form), len(body)), SHORTEST - 1, -1):
             if body.endswith(form[:length]):

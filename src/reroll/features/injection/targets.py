@@ -113,7 +113,7 @@ class Targets:
             following.begin(self._client, self._clock, self._silence, self._group)
         self._places[key] = place
         following.users[key] = target.name
-        following.seen[target.name] = seen
+        following.seen[key] = seen
 
     def leave(self, key: Key) -> None:
         """An Injection is gone, or has another target."""
@@ -121,6 +121,7 @@ class Targets:
         following = self._followed.get(place) if place else None
         if place and following:
             following.users.pop(key, None)
+            following.seen.pop(key, None)
             if not following.users:
                 following.end()
                 del self._followed[place]
@@ -151,7 +152,8 @@ class _Following:
         self._place, self._wake, self._looking = place, wake, looking
         self._later: dict[Key, Looks | None] = {}
         self.users: dict[Key, str] = {}
-        self.seen: dict[str, Looks | None] = {}
+        self.seen: dict[Key, Looks | None] = {}
+        """What each of them looked at last."""
         self.problem = ""
         self._unseen: set[str] = set()
         self._task: asyncio.Task[Any] | None = None
@@ -199,12 +201,12 @@ class _Following:
         for key in [key for key, wanted in self.users.items() if wanted == name]:
             if key in self._looking:
                 self._later[key] = now
-            elif self.seen.get(name) != now:
+            elif self.seen.get(key) != now:
                 self._wake(key)
 
     def judge(self, key: Key) -> None:
         """What was told of a target while somebody looked at it."""
-        if key in self._later and self._later.pop(key) != self.seen.get(self.users[key]):
+        if key in self._later and self._later.pop(key) != self.seen.get(key):
             self._wake(key)
 
     def _state(self, state: str, problem: str | None) -> None:
