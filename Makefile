@@ -42,6 +42,7 @@ lint: setup ## Format check, lint, spelling, import contracts
 	ruff check
 	codespell
 	lint-imports
+	hadolint Dockerfile
 
 .PHONY: types
 types: setup ## mypy --strict

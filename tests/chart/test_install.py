@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 import yaml
 from tests.chart.rendered import EVERYTHING, of_kind, template
-from tests.support import chart
+from tests.scenarios.stage import eventually
+from tests.support import build, chart
 from tests.support.tools import Tool
 
 from reroll.devcluster.api import Api, path_to
@@ -103,6 +104,31 @@ def test_an_upgrade_leaves_alone_what_the_controller_wrote_into_the_webhook(
     (hook,) = found["webhooks"]
     assert hook["clientConfig"]["caBundle"] == bundle
     assert hook["namespaceSelector"]["matchLabels"] == only(home)["matchLabels"]
+
+
+def test_the_policy_of_the_chart_has_pods_use_their_copies(
+    api: Api, home: str, release: Release, helm: Tool
+) -> None:
+    pins = {"namespaceSelector": only(home)}
+    release(helm, "install", {"replicas": 0, "features": {"revisions": True}, "pins": pins})
+    spec = build.pod_template("web", uses="configmap/app")["spec"]
+    meta = {"generateName": "web-", "annotations": {"reroll.dev/pins": "configmap/app=app-copy"}}
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": {**spec, **RESTRICTED_POD}}
+    (container,) = pod["spec"]["containers"]
+    container["securityContext"] = RESTRICTED_CONTAINER
+
+    def name() -> str:
+        made = api.request("POST", path_to("Pod", "", home), pod, query={"dryRun": "All"})
+        found: str = made["spec"]["containers"][0]["envFrom"][0]["configMapRef"]["name"]
+        return found
+
+    eventually(lambda: name() == "app-copy", "the policy is in force")
+
+
+RESTRICTED_POD = {
+    "securityContext": {"runAsNonRoot": True, "seccompProfile": {"type": "RuntimeDefault"}}
+}
+RESTRICTED_CONTAINER = {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}}
 
 
 def only(home: str) -> dict[str, Any]:

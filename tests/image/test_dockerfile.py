@@ -4,6 +4,8 @@ import fnmatch
 import json
 import re
 import shlex
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
@@ -88,3 +90,16 @@ def test_what_it_copies_is_there_and_is_let_in() -> None:
     assert sorted(copied) == sorted(allowed)
     assert all((ROOT / source).exists() for source in copied)
     assert any(fnmatch.fnmatch("src/reroll/__pycache__", f"*{rule[2:]}") for rule in rules)
+
+
+def hadolint(text: str) -> str:
+    program = Path(sys.executable).with_name("hadolint")
+    done = subprocess.run([program, "-"], input=text, text=True, capture_output=True, check=False)
+    return done.stdout
+
+
+def test_the_linter_finds_nothing_and_would_find_something() -> None:
+    text = (ROOT / "Dockerfile").read_text(encoding="utf-8")
+
+    assert hadolint(text) == ""
+    assert "DL3020" in hadolint(text.replace("COPY src", "ADD src"))

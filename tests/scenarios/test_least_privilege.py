@@ -246,14 +246,14 @@ def test_features_that_are_off_by_default_have_the_rights_they_use(
     assert installed.lacking() == []
 
 
-def test_roles_in_one_namespace_are_enough_for_it(
-    install: Callable[..., Installed], stage: Stage, controller: Start
+def test_roles_in_one_namespace_are_enough_for_it_and_workloads_stay_when_they_go(
+    install: Callable[..., Installed], stage: Stage, controller: Start, helm: Tool
 ) -> None:
     installed = install({"settings": {"namespaces": [stage.namespace]}})
     web = build.deployment(uses=["configmap/app", "secret/db"], annotations=ENABLED)
     stage.make(build.configmap("app"), build.secret("db"), web)
     only = ("--namespaces", stage.namespace, "--namespace-selector", "")
-    controller(*installed.flags, *only, kubeconfig=installed.kubeconfig)
+    running = controller(*installed.flags, *only, kubeconfig=installed.kubeconfig)
     number = stage.adopted(web)["n"]
 
     stage.change("Secret", "db", password="new")
@@ -261,3 +261,12 @@ def test_roles_in_one_namespace_are_enough_for_it(
     stage.rolled(web, since=number)
     assert installed.refused() == []
     assert installed.lacking() == []
+    stage.settled(web)
+    before, pods = stage.get(web), stage.pods(web)
+    assert running.stop() == 0
+    helm("uninstall", RELEASE, "--namespace", stage.namespace)
+    after = stage.get(web)
+    assert (after["spec"], after["metadata"]) == (before["spec"], before["metadata"])
+    assert [pod["metadata"]["uid"] for pod in stage.pods(web)] == [
+        pod["metadata"]["uid"] for pod in pods
+    ]
