@@ -221,8 +221,10 @@ def test_every_kind_is_explained_and_what_may_not_be_read_is_told(
 ) -> None:
     stage.make(build.configmap("app"), build.secret("db"))
     kinds = [row for row in KINDS if row.name != "Rollout"]
+    uses = ["configmap/app", "secret/db#password"]
+    long = {"dev.reroll.dev/complete-after": "1h"}
     for row in kinds:
-        stage.make(a(row, "web", uses=["configmap/app", "secret/db#password"], annotations=ENABLED))
+        stage.make(a(row, "web", uses=uses, annotations=ENABLED, template_annotations=long))
     for row in kinds:
         facts = explain(f"{row.name.lower()}/web", "-o", "json").json
         assert [one["name"] for one in facts["sources"]] == ["app", "db"], row.name
