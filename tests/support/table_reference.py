@@ -17,6 +17,8 @@ from reroll.core.fields import EACH, FIELDS, POD_FIELDS, PODS, Field
 from reroll.core.kinds import KINDS, SOURCE_KINDS
 from reroll.core.names import CONTENT_OF
 from reroll.core.reasons import Reason
+from reroll.core.rights import DEFAULT, Feature, Right, rights
+from reroll.core.rights import Place as RightPlace
 from reroll.features.render.names import NAMES
 from reroll.features.render.render import ANNOTATION
 from reroll.settings import SETTINGS
@@ -187,6 +189,40 @@ def metrics() -> str:
     return _page("Metrics", introduction, _table(("metric", "type", "labels", "meaning"), rows))
 
 
+WHERE = {
+    RightPlace.CLUSTER: "the cluster, for what is in no namespace",
+    RightPlace.WATCHED: "wherever it looks",
+    RightPlace.OWN: "its own namespace",
+}
+
+
+def rights_page() -> str:
+    introduction = (
+        "What the controller may do in the cluster, for each feature: the roles of the [chart](../guides/install-chart.md#features-and-rights) grant it, and `reroll doctor` asks for it right by right.\n"
+        "*Wherever it looks* is the whole cluster, or the namespaces that `--namespaces` names; then nothing is asked for in the cluster.\n"
+        "What stands in braces is a setting."
+    )
+    parts = []
+    for feature in Feature:
+        found: dict[tuple[str, ...], set[str]] = {}
+        for row in rights(KINDS):
+            if row.feature is feature:
+                found.setdefault(_right(row), set()).update(row.verbs)
+        usual = "" if feature in DEFAULT else "\n\nOff unless it is asked for."
+        order = ("get", "list", "watch", "create", "patch", "delete")
+        rows = [
+            (what, ", ".join(verb for verb in order if verb in verbs), where)
+            for (what, where), verbs in found.items()
+        ]
+        parts += [f"## {feature.value}{usual}", _table(("resource", "verbs", "where"), rows)]
+    return _page("Rights", introduction, *parts)
+
+
+def _right(row: Right) -> tuple[str, str]:
+    what = f"`{row.resource}.{row.group}`" if row.group else f"`{row.resource}`"
+    return f"{what}, the one named `{row.name}`" if row.name else what, WHERE[row.place]
+
+
 PAGES: dict[str, Callable[[], str]] = {
     "settings.md": settings,
     "annotations.md": annotations,
@@ -194,6 +230,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "fields.md": fields,
     "reasons.md": reasons,
     "metrics.md": metrics,
+    "rights.md": rights_page,
 }
 
 
