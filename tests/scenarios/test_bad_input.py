@@ -20,6 +20,8 @@ BAD = {
     "mounts": ("dead", 'neither "frozen" nor "live"'),
     "strategy": ("explode", "is no strategy; use one of"),
     "debounce": ("soon", "is not a duration"),
+    "revisions": ("always", 'neither "true" nor "false"'),
+    "pin": ("nowhere", "is none of auto, admission, template"),
     "reload-port": ("http", "is not a port number"),
     "reload-path": ("reload", "is not an absolute URL path"),
     "sources": ("pod/web, configmap/extra", "begins with no known kind"),

@@ -114,8 +114,10 @@ def made_from(stage: Stage, spec: build.Object, pins: str) -> list[Any]:
     return found
 
 
-@pytest.mark.usefixtures("rewriting")
-def test_a_pin_of_a_missing_copy_makes_a_pod_that_waits_for_it(stage: Stage) -> None:
+def test_a_pin_of_a_missing_copy_makes_a_pod_that_waits_for_it(
+    stage: Stage, installation: Installation
+) -> None:
+    assert installation.install().code == 0
     stage.make(build.configmap("app", {"level": "current"}))
     spec = build.pod_template("web", uses="configmap/app")["spec"]
     stage.make(pod(spec, "configmap/app=app-0123456789"))

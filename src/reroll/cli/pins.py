@@ -8,7 +8,7 @@ from reroll.cli import cluster
 from reroll.cli.cluster import View
 from reroll.cli.errors import CommandError, Exit
 from reroll.cli.flags import add_flags
-from reroll.cli.output import add_output_flag, print_json, print_table, warn
+from reroll.cli.output import add_output_flag, print_json, print_table, visible, warn
 from reroll.cli.tried import Tried, confirmed, mode_of
 from reroll.clock import SystemClock
 from reroll.core.objects import Key
@@ -255,7 +255,7 @@ def _status(args: argparse.Namespace) -> int:
             print_json({"installed": rows, "tried": tried.facts})
         else:
             print_table(("MODE", "NAME", "API"), [_row(one) for one in found])
-            print(_state(found, tried))
+            print(visible(_state(found, tried)))
         warn(view.gaps)
         return Exit.OK
 
