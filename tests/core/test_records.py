@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.core.build import NOW
 
-from reroll.core.records import VERSION, Record, Todo, Unreadable, read, successor, write
+from reroll.core.records import LAST, VERSION, Record, Todo, Unreadable, read, successor, write
 
 GOOD = {"n": 3, "at": "2026-03-01T12:00:00Z", "why": "Adopted", "s": {"configmap/app": "d1"}}
 
@@ -123,6 +123,8 @@ def test_almost_a_record_can_always_be_followed_and_written(parts: dict[str, Any
         pytest.param(4, 0, 5, id="one more than the record"),
         pytest.param(4, 9, 10, id="one more than the highest number ever seen"),
         pytest.param(None, 9, 10, id="a first record after others that were lost"),
+        pytest.param(LAST, 9, LAST, id="there is none after the last number"),
+        pytest.param(4, LAST, LAST, id="nor after the last number ever seen"),
     ],
 )
 def test_sequence_numbers_only_grow(number: int | None, seen: int, after: int) -> None:

@@ -10,6 +10,8 @@ from typing import Annotated, Any
 import msgspec
 
 VERSION = 1
+LAST = 2**53
+"""The last number there is. Only who writes it by hand gets there, and loses no more than undo."""
 LARGEST_RECORD = 240 * 1024
 """Bytes. Kubernetes takes 256 KiB of annotations on one object, and others have some there too."""
 Time = Annotated[datetime, msgspec.Meta(tz=True)]
@@ -24,7 +26,7 @@ class Todo(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
 
 
 class Record(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
-    n: Annotated[int, msgspec.Meta(ge=0, le=2**53)]
+    n: Annotated[int, msgspec.Meta(ge=0, le=LAST)]
     """Sequence number: one more with each write."""
     at: Time
     why: str
@@ -76,4 +78,4 @@ def write(record: Record) -> str:
 def successor(record: Record | None, number: int, **changes: Any) -> Record:
     """The next record after `record`, numbered after everything seen so far."""
     kept = record or Record(n=0, at=changes["at"], why=changes["why"], s={})
-    return msgspec.structs.replace(kept, n=max(kept.n, number) + 1, **changes)
+    return msgspec.structs.replace(kept, n=min(max(kept.n, number) + 1, LAST), **changes)

@@ -22,7 +22,7 @@ from reroll.core.objects import Key
 from reroll.core.patches import patch, writes_template
 from reroll.core.plan import plan
 from reroll.core.reasons import Reason
-from reroll.core.records import Record, write
+from reroll.core.records import Record, successor, write
 from reroll.core.workloads import Manifest, Workload
 from reroll.features.rollout.reader import Reader, resource
 from reroll.features.rollout.repairs import Repairs
@@ -236,7 +236,7 @@ class Roller:
             return self._wait(seen, decided, outcome)
         record = seen.workload.record
         if isinstance(record, Record):
-            finished = msgspec.structs.replace(record, n=record.n + 1, todo=None)
+            finished = successor(record, record.n, todo=None)
             done = Plan(Reason.FINISHED, Reason.FINISHED.sentence, record=finished)
             await self._write(seen, done)
             self._tell(seen, done, Result.DONE)
