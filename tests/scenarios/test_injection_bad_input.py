@@ -32,7 +32,7 @@ def test_what_does_not_fit_is_told_in_a_sentence_and_without_the_value(
         {**build.secret("b"), "data": {"k": "AP/+"}},
     )
     g, key = gadget("of-each-its-own"), source("s", "k")
-    template = "first line\n{{ k }}{{ pasword }}"
+    template = "first line\n{{ k }}{{ passphrase }}"
     cases = [
         # (an Injection, the reason, words of the sentence)
         (injection("no-field", key, g, ".spec.nope"), "Rejected", "field not declared in schema"),
@@ -64,7 +64,7 @@ def test_what_does_not_fit_is_told_in_a_sentence_and_without_the_value(
         ),
         (
             injection("line", key, g, ".spec.token", template=template),
-            "InvalidValue", "spec.template: line 2: there is no pasword; spec.from has k",
+            "InvalidValue", "spec.template: line 2: there is no passphrase; spec.from has k",
         ),
         (
             injection("syntax", key, g, ".spec.token", template="a\n\n{{ k"),

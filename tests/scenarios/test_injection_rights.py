@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from tests.scenarios.injecting import WRITABLE, Injecting, gadget, injection, own_rules, source
-from tests.scenarios.stage import Controller, Stage, eventually
+from tests.scenarios.stage import Controller, Stage, Web, eventually
 from tests.support import build
 
 from reroll.core.rights import Rule
@@ -79,13 +79,15 @@ def test_nothing_is_written_that_could_not_be_kept_current(
 
 
 def test_a_target_that_may_not_be_watched_is_written_and_its_blindness_told(
-    injecting: Injecting, stage: Stage, kubeconfig_for: Grant
+    injecting: Injecting, stage: Stage, kubeconfig_for: Grant, web: Web
 ) -> None:
     kubeconfig = kubeconfig_for(without("watch", "gadgets"), None)
     one = injection("one", source("s", "k"), gadget("g"), ".spec.token")
     stage.make(build.secret("s", {"k": "value"}), gadget("g"), one)
-    injecting.run(kubeconfig=kubeconfig)
+    injecting.run(*web.flags, kubeconfig=kubeconfig)
     said = injecting.said(one, "Forbidden", "Forbidden")
+    told = 'reroll_watch_state{resource="gadgets.example.com",state="forbidden"}'
+    assert web.metrics()[told] == 1
     assert said == (
         "True: changes of the target go unseen: grant `list` and `watch` on gadgets.example.com in "
         f"namespace {stage.namespace}"

@@ -111,7 +111,9 @@ async def _main(settings: Settings, environment: Mapping[str, str]) -> None:
         if settings.injections:
             from reroll.features.injection.feature import Injections
 
-            injections = Injections(client, clock, settings, telemetry, feature.world)
+            injections = Injections(
+                client, clock, settings, telemetry, feature.world, supervisor.watches
+            )
             metrics.injections.labels("true").set_function(lambda: injections.count(ready=True))
             metrics.injections.labels("false").set_function(lambda: injections.count(ready=False))
             features.append(injections)

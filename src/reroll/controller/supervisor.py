@@ -63,7 +63,8 @@ class Supervisor:
         self._client, self._clock, self._settings = client, clock, settings
         self._metrics, self._recorder = metrics, recorder
         self._namespace, self._identity = namespace, identity
-        self._watches: list[Watch[Any]] = []
+        self.watches: list[Watch[Any]] = []
+        """All that probes and metrics tell of; a feature may add some, and take them out again."""
         self._ready = False
         metrics.watches(self._watched)
 
@@ -81,12 +82,12 @@ class Supervisor:
                     *(group.create_task(feature.read()) for feature in features),
                 ]
                 for watches in chain.from_iterable(feature.stages() for feature in features):
-                    self._watches += watches
+                    self.watches += watches
                     background += [group.create_task(watch.run()) for watch in watches]
                     await _either(stop, asyncio.gather(*(watch.synced.wait() for watch in watches)))
                 self._ready = True
                 _settle_memory()
-                log.info("watching", resources=len(self._watches))
+                log.info("watching", resources=len(self.watches))
                 work = group.create_task(self._lead(features))
                 await stop.wait()
                 log.info("stopping")
@@ -177,7 +178,7 @@ class Supervisor:
 
     def unhealthy(self) -> str | None:
         limit = PATIENCE * self._settings.watch_silence.total_seconds()
-        for watch in self._watches:
+        for watch in self.watches:
             silent = self._clock.monotonic() - watch.last_activity
             if silent > limit and watch.state in {"watching", "listing", "starting"}:
                 return f"the watch of {watch.resource.full_name} has been dead for {silent:.0f} s"
@@ -186,14 +187,14 @@ class Supervisor:
     def unready(self) -> str | None:
         if self._ready:
             return None
-        waiting = [w.resource.full_name for w in self._watches if not w.synced.is_set()]
+        waiting = [w.resource.full_name for w in self.watches if not w.synced.is_set()]
         return f"waiting for {', '.join(waiting) or 'the API server'}"
 
     def _watched(self) -> Iterator[Watched]:
         """By resource; of several watches of one, the worst."""
         now = self._clock.monotonic()
         found: dict[str, Watched] = {}
-        for watch in self._watches:
+        for watch in self.watches:
             name, age = watch.resource.full_name, now - watch.last_activity
             known = found.get(name, Watched(name, 0.0, ""))
             state = max(watch.state, known.state, key=_BY_HEALTH.index)

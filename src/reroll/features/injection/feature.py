@@ -46,15 +46,24 @@ class InjectionFeed(Feed):
 
 
 class Injections:
-    """`world` is the engine's: its watches tell of the sources."""
+    """`world` is the engine's: its watches tell of the sources.
+
+    `watches`: where those of targets are put, for whoever tells of their health.
+    """
 
     def __init__(
-        self, client: Client, clock: Clock, settings: Settings, telemetry: Teller, world: World
+        self,
+        client: Client,
+        clock: Clock,
+        settings: Settings,
+        telemetry: Teller,
+        world: World,
+        watches: list[Watch[Any]],
     ) -> None:
         self._client, self._clock, self._settings, self._world = client, clock, settings, world
         self.book = Book(world.sources, self._wake)
         silence = settings.watch_silence.total_seconds()
-        self._targets = Targets(client, clock, silence, self._wake)
+        self._targets = Targets(client, clock, silence, watches, self._wake)
         reader = Reader(client, world, settings)
         self.injector = Injector(client, clock, world, self.book, self._targets, reader, telemetry)
         world.others[KIND] = self._wake

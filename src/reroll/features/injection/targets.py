@@ -50,9 +50,15 @@ class Targets:
     """`wake(key)`: look at an Injection whose target changed."""
 
     def __init__(
-        self, client: Client, clock: Clock, silence: float, wake: Callable[[Key], None]
+        self,
+        client: Client,
+        clock: Clock,
+        silence: float,
+        watches: list[Watch[Any]],
+        wake: Callable[[Key], None],
     ) -> None:
         self._client, self._clock, self._silence, self._wake = client, clock, silence, wake
+        self._watches = watches
         self._resources: dict[tuple[str, str], wire.Resource] = {}
         self._followed: dict[Place, _Following] = {}
         self._places: dict[Key, Place] = {}
@@ -110,10 +116,20 @@ class Targets:
             if self._group is None:
                 return
             following = self._followed[place] = _Following(place, self._wake, self._looking)
-            following.begin(self._client, self._clock, self._silence, self._group)
+            one = following.opened(self._client, self._clock, self._silence)
+            following.task = self._group.create_task(self._run(one))
         self._places[key] = place
         following.users[key] = target.name
         following.seen[key] = seen
+
+    async def _run(self, one: Watch[Stub]) -> None:
+        self._watches.append(one)
+        # Whoever ends it does so on purpose; the group goes on.
+        with suppress(asyncio.CancelledError):
+            try:
+                await one.run()
+            finally:
+                self._watches.remove(one)
 
     def leave(self, key: Key) -> None:
         """An Injection is gone, or has another target."""
@@ -123,7 +139,8 @@ class Targets:
             following.users.pop(key, None)
             following.seen.pop(key, None)
             if not following.users:
-                following.end()
+                if following.task:
+                    following.task.cancel()
                 del self._followed[place]
 
     @contextmanager
@@ -156,10 +173,10 @@ class _Following:
         """What each of them looked at last."""
         self.problem = ""
         self._unseen: set[str] = set()
-        self._task: asyncio.Task[Any] | None = None
+        self.task: asyncio.Task[None] | None = None
 
-    def begin(self, client: Client, clock: Clock, silence: float, group: asyncio.TaskGroup) -> None:
-        one = Watch(
+    def opened(self, client: Client, clock: Clock, silence: float) -> Watch[Stub]:
+        return Watch(
             client,
             self._place.resource,
             Stub,
@@ -170,16 +187,6 @@ class _Following:
             read_timeout=silence,
             on_state=self._state,
         )
-        self._task = group.create_task(self._run(one))
-
-    async def _run(self, one: Watch[Stub]) -> None:
-        # Whoever ends it does so on purpose; its group goes on.
-        with suppress(asyncio.CancelledError):
-            await one.run()
-
-    def end(self) -> None:
-        if self._task:
-            self._task.cancel()
 
     def _handle(self, event: watch.Event[Stub]) -> None:
         match event:
