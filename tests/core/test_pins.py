@@ -133,8 +133,10 @@ def test_a_template_that_names_copies_is_read_as_if_it_named_the_sources() -> No
     assert named["spec"]["imagePullSecrets"] == [{"name": "db"}]
     found = tuple(uses(pod_spec(**named["spec"])))
     assert found != plain
-    assert mapped_back(found, FIRST) == (plain, True)
-    assert mapped_back(plain, FIRST) == (plain, False)
+    assert mapped_back(found, FIRST) == (plain, True, False)
+    assert mapped_back(plain, FIRST) == (plain, False, True)
+    assert mapped_back((*plain[:1], *found[1:]), FIRST) == (plain, True, True)
+    assert mapped_back(plain, {}) == (plain, False, False)
 
 
 def test_names_follow_from_any_pins_to_any_others() -> None:

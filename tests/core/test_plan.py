@@ -54,6 +54,7 @@ def test_the_order_of_the_gates() -> None:
         "unrecorded",
         "copy_missing",
         "held_at",
+        "contested",
         "unchanged",
         "looking_back",
         "rolled_elsewhere",

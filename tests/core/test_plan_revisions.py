@@ -319,3 +319,43 @@ def test_another_digest_key_is_another_name_and_no_reason_to_roll() -> None:
     assert (found.reason, found.pins) == (Reason.KEY_ROTATED, None)
     then = decided({DB: held}, found.record, old, keys=known)
     assert then.reason is Reason.UP_TO_DATE
+
+
+def test_pins_that_somebody_takes_out_again_are_put_back_only_now_and_then() -> None:
+    last = record({APP: ONE}, pins(), why="Pinned", rolled=NOW - timedelta(minutes=1))
+    found = decided({APP: ONE}, last)
+    assert found.reason is Reason.PINS_REMOVED
+    assert found.revisit_at == NOW + timedelta(minutes=4)
+    later = msgspec.structs.replace(last, rolled=NOW - timedelta(minutes=6))
+    assert decided({APP: ONE}, later).reason is Reason.PINNED
+    changed = decided({APP: TWO}, last)
+    assert changed.reason is Reason.CONFIG_CHANGED
+    more = decided({APP: ONE, DB: DB_ONE}, msgspec.structs.replace(last, s={
+        **last.s, **record({DB: DB_ONE}, None).s}), pins())  # fmt: skip
+    assert more.reason is Reason.PINNED
+
+
+def test_names_that_somebody_put_back_are_pinned_again_where_they_count() -> None:
+    last = record({APP: ONE}, pins(), named=True)
+    plain = {"plain": True}
+    assert decided({APP: ONE}, last, pins(), changes=plain).reason is Reason.PINNED
+    by_admission = msgspec.structs.replace(last, named=False)
+    found = decided({APP: ONE}, by_admission, pins(), changes=plain)
+    assert found.reason is Reason.UP_TO_DATE
+    by_name = msgspec.structs.replace(POLICY, pin="template")
+    found = decided({APP: ONE}, by_admission, pins(), changes=plain, policy=by_name)
+    assert found.reason is Reason.PINNED
+
+
+def test_pins_of_a_workload_that_came_from_somewhere_else_are_no_choice() -> None:
+    elsewhere = {("ConfigMap", "app"): "app-0000000000"}
+    gone = frozenset({Key("ConfigMap", "shop", "app-0000000000")})
+    first = decided({APP: ONE}, None, elsewhere, copies_missing=gone)
+    assert first.record is not None
+    assert first.record.held is None
+    found = decided({APP: ONE}, first.record, elsewhere, copies_missing=gone)
+    assert found.reason is Reason.PINNED
+    assert written(found) == (pins(), pins())
+    there = decided({APP: ONE}, None, elsewhere)
+    assert there.record is not None
+    assert there.record.held == NOW

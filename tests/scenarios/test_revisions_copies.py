@@ -103,6 +103,28 @@ def test_a_pin_that_names_a_copy_of_old_content_which_is_gone_is_said_until_it_i
     assert contents(stage, pod) == {first: {"key": "first"}}
 
 
+def test_a_pin_to_what_is_no_copy_never_makes_anybody_its_owner(
+    stage: Stage, controller: Start
+) -> None:
+    """Or Kubernetes would take it along, with the workload."""
+    forged = {"template_annotations": {"reroll.dev/pins": "configmap/app=precious"}}
+    by_annotation = {**REVISIONS, "reroll.dev/pin": "admission"}
+    web = web_of("configmap/app", annotations=by_annotation, **forged)
+    precious = build.configmap("precious", {"key": "mine"})
+    stage.make(build.configmap("app", {"key": "first"}), precious, web)
+    alone(controller)
+    first = pinned_anew(stage, web, "precious")
+    eventually(lambda: len(owners(copies(stage)[first])) == 2, "its copy is owned")
+
+    stage.api.patch(stage.path(web), {"spec": {"template": web["spec"]["template"]}})
+    eventually(lambda: stage.events(web, "RevisionMissing"), "that it is no copy is said")
+    stage.change("ConfigMap", "app", key="second")
+    second = pinned_anew(stage, web, "precious", first)
+    eventually(lambda: len(owners(copies(stage)[second])) == 2, "its copy is owned")
+    assert "ownerReferences" not in stage.get(precious)["metadata"]
+    assert held(stage, "ConfigMap", "precious") == {"key": "mine"}
+
+
 def test_names_that_are_too_long_are_cut_and_stay_apart(stage: Stage, controller: Start) -> None:
     names = [LONG + "-one", LONG + "-two"]
     assert all(len(name) > 242 for name in names)

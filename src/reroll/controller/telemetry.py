@@ -20,6 +20,7 @@ TOLD: frozenset[Reason] = frozenset(
         Reason.HELD,
         Reason.HELD_AT,
         Reason.REVISION_MISSING,
+        Reason.PINS_REMOVED,
         Reason.COPY_REFUSED,
         Reason.COPY_RESTORED,
         Reason.PAUSED,

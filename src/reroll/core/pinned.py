@@ -31,12 +31,18 @@ def opting_out(seen: Snapshot, found: Comparison, now: datetime) -> Plan | None:
     return Plan(reason, reason.sentence, after, _rewriting(seen), pins="")
 
 
-def as_chosen(seen: Snapshot, now: datetime) -> dict[str, object]:
-    """For a record of what is there now: the template may have pins of something else."""
+def as_chosen(seen: Snapshot, now: datetime, *, is_new: bool = False) -> dict[str, object]:
+    """For a record of what is there now: the template may have pins of something else.
+
+    `is_new`: in one that was never seen, pins to what does not exist are from somewhere else.
+    """
     if not revisions.applies(seen):
         return {}
     pins = revisions.current(seen)
     there = revisions.in_template(seen)
+    if is_new:
+        _, lost = revisions.restorable(seen)
+        pins |= {source: pin for source, pin in lost.items() if source in pins}
     is_held = any(there.get(source, pin) != pin for source, pin in pins.items())
     return {"pins": text_of(pins), "held": now if is_held else None}
 
@@ -69,6 +75,16 @@ def held_at(seen: Snapshot, found: Comparison, _now: datetime) -> Plan | None:
     names = _told({source: there[source] for source in chosen})
     since = f" since {record.held:%Y-%m-%d %H:%M:%S %Z}" if record.held else ""
     return Plan(Reason.HELD_AT, f"{Reason.HELD_AT.sentence}: {names}{since}")
+
+
+def contested(seen: Snapshot, found: Comparison, now: datetime) -> Plan | None:
+    """Somebody takes pins out as fast as they are written: that would replace pods for ever."""
+    if found.changes or revisions.task(seen) is not Reason.PINNED:
+        return None
+    until = revisions.contested_until(seen)
+    if until is None or now >= until:
+        return None
+    return Plan(Reason.PINS_REMOVED, Reason.PINS_REMOVED.sentence, revisit_at=until)
 
 
 def _told(pins: revisions.Chosen) -> str:

@@ -5,7 +5,7 @@ made of that content, so the same content has the same copy, whoever made it and
 """
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import msgspec
 
@@ -57,15 +57,27 @@ def is_copy(metadata: Labelled) -> bool:
     return COPY_OF in (metadata.labels or {})
 
 
-def mapped_back(found: Iterable[Use], pins: Pins) -> tuple[tuple[Use, ...], bool]:
-    """Uses of sources where the template names their copies; and whether it names any."""
+class MappedBack(NamedTuple):
+    """What a template uses, as if it named no copies."""
+
+    uses: tuple[Use, ...] = ()
+    named: bool = False
+    """It names copies."""
+    plain: bool = False
+    """It names sources themselves that it has pins for."""
+
+
+def mapped_back(found: Iterable[Use], pins: Pins) -> MappedBack:
+    """Uses of the sources whose copies a template with these pins names."""
     uses = tuple(found)
+    if not pins:
+        return MappedBack(uses)
     plain = {(kind, copy): name for (kind, name), copy in pins.items()}
-    if not plain or not any((use.kind, use.name) in plain for use in uses):
-        return uses, False
-    return tuple(
+    used = {(use.kind, use.name) for use in uses}
+    back = tuple(
         msgspec.structs.replace(use, name=plain.get((use.kind, use.name), use.name)) for use in uses
-    ), True
+    )
+    return MappedBack(back, not used.isdisjoint(plain), not used.isdisjoint(pins))
 
 
 def write_pins_into(template: dict[str, Any], pins: str, old: Pins, *, named: bool) -> None:

@@ -28,6 +28,7 @@ from reroll.core.marks import Mark, own_mark
 from reroll.core.objects import Moment, Problem
 from reroll.core.pinned import (
     as_chosen,
+    contested,
     copy_missing,
     held_at,
     opting_out,
@@ -121,7 +122,7 @@ def new_here(seen: Snapshot, found: Comparison, now: datetime) -> Plan | None:
     message = Reason.ADOPTED.sentence
     if isinstance(record, Unreadable):
         message = f"its record could not be used ({record.why}); {message}"
-    return written(seen, found, now, Reason.ADOPTED, message, **as_chosen(seen, now))
+    return written(seen, found, now, Reason.ADOPTED, message, **as_chosen(seen, now, is_new=True))
 
 
 def unfinished(seen: Snapshot, found: Comparison, now: datetime) -> Plan | None:
@@ -216,6 +217,7 @@ GATES: tuple[Gate, ...] = (
     unrecorded,
     copy_missing,
     held_at,
+    contested,
     unchanged,
     looking_back,
     rolled_elsewhere,

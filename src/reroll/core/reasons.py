@@ -72,6 +72,13 @@ class Reason(Enum):
             "another revision, `reroll release` it, or restore the copy"
         ),
     )
+    PINS_REMOVED = (
+        "PinsRemoved",
+        (
+            "somebody takes its pins out of its template again, so they are put back only every "
+            "few minutes; have that tool leave them alone, or use the mode `admission`"
+        ),
+    )
     COPY_REFUSED = (
         "CopyRefused",
         "a copy of a source cannot be made, so nothing is rolled; it is tried again",

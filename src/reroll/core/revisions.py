@@ -6,7 +6,7 @@ somebody else chose: an undo, an abort, an old template applied again.
 """
 
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from reroll.core.compare import Comparison, Snapshot
 from reroll.core.kinds import Strategy
@@ -19,6 +19,8 @@ from reroll.core.rewrite import read_pins
 
 Chosen = dict[Key, str]
 """The copy of each source."""
+CONTESTED = timedelta(minutes=5)
+"""Between two rolls that only put pins back."""
 _ON_TEMPLATE = frozenset(
     (Strategy.STAMP, Strategy.ENV, Strategy.RESTART, Strategy.NEXT_RUN, Strategy.TRIGGER)
 )
@@ -151,9 +153,18 @@ def task(seen: Snapshot) -> Reason | None:
     if record.pins is None and record.why == Reason.RELEASED.word:
         return Reason.RELEASED
     by_name = seen.policy.pin == "template" or record.named
-    is_nameless = bool(seen.workload.pins) and by_name and not seen.workload.named
+    is_nameless = by_name and seen.workload.plain
     lacking = current(seen).keys() - (in_template(seen).keys() - _beyond_repair(seen))
     return Reason.PINNED if lacking or is_nameless else None
+
+
+def contested_until(seen: Snapshot) -> datetime | None:
+    """How long to leave a template alone out of which somebody took the pins that it just got."""
+    record = seen.workload.record
+    if not isinstance(record, Record) or record.why != Reason.PINNED.word or record.rolled is None:
+        return None
+    had_them = current(seen).keys() <= recorded(seen).keys() and not seen.copies_missing
+    return record.rolled + CONTESTED if had_them else None
 
 
 def released(record: Record | Unreadable | None, now: datetime) -> Record | None:

@@ -12,7 +12,7 @@ import msgspec
 from reroll.core.kinds import TABLES, Kind, Path, Revisions, Tables
 from reroll.core.marks import Carrier
 from reroll.core.objects import Earlier, Key, Moment, Problem
-from reroll.core.pins import mapped_back
+from reroll.core.pins import MappedBack, mapped_back
 from reroll.core.places import NOTHING, Beside, found_beside
 from reroll.core.pods import Container, PodTemplate, fingerprint, given
 from reroll.core.policy import STATE
@@ -85,7 +85,9 @@ class Workload(msgspec.Struct, frozen=True, gc=False):
     """The copies that its template names in its annotation, by kind and name of the source."""
     pins_text: str | None = None
     named: bool = False
-    """Its template names them where it uses them, too."""
+    """Its template names copies where it uses them, too."""
+    plain: bool = False
+    """It names some of these sources themselves."""
     observed: bool = True
     """Of a template with pins: its controller has seen it."""
     containers: tuple[Carrier, ...] = ()
@@ -230,6 +232,7 @@ class _Spec(msgspec.Struct, frozen=True, gc=False):
     pins: dict[tuple[str, str], str]
     pins_text: str | None
     named: bool
+    plain: bool
     containers: tuple[Carrier, ...]
     marks: dict[str, str]
     still: bool
@@ -250,10 +253,10 @@ def _spec(kind: Kind, manifest: Manifest, words: Vocabulary) -> _Spec:
     borrows = _value(pick(manifest, ("spec", "workloadRef")), _WorkloadRef)
     pins_text = (annotations or {}).get(PINS)
     pins = read_pins(pins_text) if pins_text else {}
-    used, named = mapped_back(uses(template.spec), pins) if template.spec else ((), False)
+    back = mapped_back(uses(template.spec), pins) if template.spec else MappedBack()
     beside = _beside(kind, manifest, words)
     return _Spec(
-        uses=(*used, *beside.uses),
+        uses=(*back.uses, *beside.uses),
         template_hash=fingerprint(raw, loose=kind.loose) if raw else b"",
         has_template_metadata=metadata is not None,
         has_template_annotations=annotations is not None,
@@ -261,7 +264,8 @@ def _spec(kind: Kind, manifest: Manifest, words: Vocabulary) -> _Spec:
         template_annotations=words.said_by(annotations or {}),
         pins=pins,
         pins_text=pins_text,
-        named=named,
+        named=back.named,
+        plain=back.plain,
         containers=tuple(map(_carrier, containers)),
         marks=_marks(annotations or {}, containers, words) | beside.marks,
         still=still,

@@ -141,6 +141,8 @@ class Maker:
         known = self._copies.get(copy)
         if owner is None or (known is not None and owner.uid in known.owner_ids):
             return
+        if known is not None and not known.is_ours:
+            return
         try:
             await change_owners(self._client, self._resource(copy), copy, self._copies, [owner])
         except NotFound:

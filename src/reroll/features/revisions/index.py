@@ -20,6 +20,9 @@ class Copy(msgspec.Struct, frozen=True, gc=False):
     uid: str
     version: int
     owners: tuple[Owner, ...] = ()
+    is_ours: bool = True
+    """Made by us, or with the content that its name says: anything else only has such a name, and
+    nobody but its maker decides who owns it."""
 
     @property
     def owner_ids(self) -> frozenset[str]:
@@ -73,9 +76,12 @@ class Copies:
         known = self._known.get(key)
         if known is not None and 0 < metadata.version < known.version:
             return
-        fresh = Copy(metadata.uid, metadata.version, tuple(given(metadata.owner_references)))
+        is_proved = known is not None and known.uid == metadata.uid and known.is_ours
+        owners = tuple(given(metadata.owner_references))
+        fresh = Copy(metadata.uid, metadata.version, owners, is_ours or is_proved)
         self._index(key, known, fresh)
-        if key in self._users and (not is_ours or (known and known.uid != fresh.uid)):
+        is_another = known is not None and known.uid != fresh.uid
+        if key in self._users and (is_another or not fresh.is_ours):
             self._doubted.add(key)
         if key in self._doubted:
             self._read(key)
@@ -117,7 +123,7 @@ class Copies:
             owned.discard(key)
             if not owned:
                 self._owned.pop(uid, None)
-        for uid in new.owner_ids if new else ():
+        for uid in new.owner_ids if new and new.is_ours else ():
             self._owned.setdefault(uid, set()).add(key)
         if new is None:
             self._known.pop(key, None)

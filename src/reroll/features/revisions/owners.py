@@ -7,6 +7,7 @@ nothing of this has to be remembered.
 """
 
 from collections.abc import Iterable
+from typing import NamedTuple
 
 import msgspec
 
@@ -25,6 +26,7 @@ from reroll.kube import wire
 from reroll.kube.client import Client
 from reroll.kube.errors import Conflict, NotFound
 
+LOOK_AGAIN = 1.0
 GRACE = 5.0
 """Seconds in which a CronJob may still make a Job of the template that it had before."""
 JOBS = wire.Resource("batch", "v1", "jobs", "Job")
@@ -77,12 +79,21 @@ def carriers(kind: Kind) -> wire.Resource | None:
     return JOBS if kind.makes_jobs else None
 
 
+class Carrying(NamedTuple):
+    """A revision that names copies."""
+
+    owner: Owner
+    copies: frozenset[Key]
+    of: str
+    """The kind of the workload that made it."""
+
+
 class Owners:
     def __init__(self, client: Client, clock: Clock, world: World) -> None:
         self._client, self._clock = client, clock
         self._world, self._copies = world, world.copies
         self._tried: dict[Key, tuple[int, frozenset[Key], frozenset[Key]]] = {}
-        """What a look found that could do nothing about it yet; the next one has to differ."""
+        """What a look found that could do nothing about it; the next one has to differ."""
 
     async def tidy(self, seen: Snapshot) -> float | None:
         """Put right who owns the copies of one workload, if that is to be done and can be.
@@ -100,17 +111,19 @@ class Owners:
         state = (workload.generation, named, owned)
         if not workload.observed or self._tried.get(workload.key) == state:
             return None
-        self._tried[workload.key] = state
         revisions = await self._revisions(seen.kind, workload)
+        if self._is_behind(workload, named, revisions):
+            return LOOK_AGAIN
         wanted: dict[Key, list[Owner]] = {copy: [_itself(seen)] for copy in named}
-        for owner, copies in revisions:
-            for copy in copies:
-                wanted.setdefault(copy, []).append(owner)
+        for one in revisions:
+            for copy in one.copies:
+                wanted.setdefault(copy, []).append(one.owner)
         for copy in sorted(wanted.keys() | owned):
             leaves = copy in owned and copy not in named
-            await self._set(copy, wanted.get(copy, []), workload.uid if leaves else "")
-        if not self._is_due(seen, named, self._copies.owned_by(workload.uid)):
-            self._tried.pop(workload.key, None)
+            if not await self._set(copy, wanted.get(copy, []), workload.uid if leaves else ""):
+                return LOOK_AGAIN
+        if self._is_due(seen, named, self._copies.owned_by(workload.uid)):
+            self._tried[workload.key] = state
         return None
 
     def _too_early(self, seen: Snapshot) -> float:
@@ -120,26 +133,33 @@ class Owners:
             return 0.0
         return max(0.0, GRACE - (self._clock.now() - record.rolled).total_seconds())
 
+    def _is_behind(
+        self, workload: Workload, named: frozenset[Key], revisions: list[Carrying]
+    ) -> bool:
+        """Whether a Rollout that runs its template may still make a revision of an older one."""
+        runner = self._world.lenders.runner(workload.key)
+        if runner == workload.key or not named:
+            return False
+        return not any(one.copies == named and one.of == runner.kind for one in revisions)
+
     def _is_due(self, seen: Snapshot, named: frozenset[Key], owned: frozenset[Key]) -> bool:
         if not named and not owned:
             return False
-        there = [known for copy in named if (known := self._copies.get(copy))]
+        found = [known for copy in named if (known := self._copies.get(copy))]
+        there = [known for known in found if known.is_ours]
         if owned - named or any(seen.workload.uid not in known.owner_ids for known in there):
             return True
         carrier = carriers(seen.kind)
         if carrier is None or seen.kind.makes_jobs:
             return False
-        runner = self._world.lenders.runner(seen.workload.key)
-        start = f"{runner.name}-"
+        start = f"{self._world.lenders.runner(seen.workload.key).name}-"
         return any(
             not any(o.kind == carrier.kind and o.name.startswith(start) for o in known.owners)
             for known in there
         )
 
-    async def _revisions(
-        self, kind: Kind, workload: Workload
-    ) -> list[tuple[Owner, frozenset[Key]]]:
-        """The revisions of a workload that name copies, and which."""
+    async def _revisions(self, kind: Kind, workload: Workload) -> list[Carrying]:
+        """The revisions of a workload that name copies: its own, and those of who runs it."""
         runner = self._world.lenders.runner(workload.key)
         resource = carriers(self._world.tables.by_name.get(runner.kind, kind))
         if resource is None:
@@ -147,20 +167,23 @@ class Owners:
         selector = ",".join(f"{key}={value}" for key, value in workload.selector)
         namespace = workload.key.namespace
         request = wire.list_page(resource, namespace, limit=0, label_selector=selector or None)
-        found = _revisions.decode(await self._client.send(request))
-        return [
-            (Owner(resource.api_version, resource.kind, one.metadata.name, one.metadata.uid), pins)
-            for one in given(found.items)
-            if one.metadata.deletion_timestamp is None
-            and _belongs(one.metadata, workload, runner)
-            and (pins := one.pins(namespace))
-        ]
+        found = []
+        for one in given(_revisions.decode(await self._client.send(request)).items):
+            metadata, copies = one.metadata, one.pins(namespace)
+            maker = _maker(metadata, workload, runner)
+            if copies and maker and metadata.deletion_timestamp is None:
+                owner = Owner(resource.api_version, resource.kind, metadata.name, metadata.uid)
+                found.append(Carrying(owner, copies, maker))
+        return found
 
-    async def _set(self, copy: Key, wanted: Iterable[Owner], leaves: str) -> None:
-        """Add who is to own a copy and does not; take the workload off, or the copy away."""
+    async def _set(self, copy: Key, wanted: Iterable[Owner], leaves: str) -> bool:
+        """Add who is to own a copy and does not; take the workload off, or the copy away.
+
+        Whether that is done; if not, somebody else was at it.
+        """
         known = self._copies.get(copy)
-        if known is None:
-            return
+        if known is None or not known.is_ours:
+            return True
         missing = [owner for owner in wanted if owner.uid not in known.owner_ids]
         resource = wire.resource_of(self._world.sources.rows[copy.kind])
         try:
@@ -174,8 +197,11 @@ class Owners:
             elif missing or leaves:
                 drop = [leaves] if leaves else []
                 await change_owners(self._client, resource, copy, self._copies, missing, drop)
-        except (NotFound, Conflict):
-            return  # Somebody else was at it: the index tells, and the next look goes on.
+        except NotFound:
+            self._copies.gone(copy)
+        except Conflict:
+            return False
+        return True
 
 
 def _itself(seen: Snapshot) -> Owner:
@@ -184,9 +210,11 @@ def _itself(seen: Snapshot) -> Owner:
     return Owner(resource.api_version, resource.kind, workload.key.name, workload.uid)
 
 
-def _belongs(metadata: Metadata, workload: Workload, runner: Key) -> bool:
-    owners = given(metadata.owner_references)
-    return any(
-        owner.uid == workload.uid or (owner.kind, owner.name) == (runner.kind, runner.name)
-        for owner in owners
-    )
+def _maker(metadata: Metadata, workload: Workload, runner: Key) -> str:
+    """The kind of whichever of the two made a revision; empty if it was another workload."""
+    for owner in given(metadata.owner_references):
+        if owner.uid == workload.uid:
+            return workload.key.kind
+        if (owner.kind, owner.name) == (runner.kind, runner.name):
+            return runner.kind
+    return ""
