@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 import msgspec
-from tests.scenarios.stage import ENABLED, Controller, Stage
+from tests.scenarios.stage import ENABLED, Controller, Stage, eventually
 from tests.support import build
 from tests.support.build import Object
 
@@ -78,8 +78,9 @@ def test_a_custom_resource_rolls_what_names_it_by_the_paths_that_are_content(
     put(stage, main, level="debug")
 
     assert stage.rolled(level, before[id(level)])["keys"] == ["spec.level"]
+    whole_name = f"Deployment {stage.namespace}/whole"
+    eventually(lambda: len(running.said("ConfigChanged", whole_name)) == 2, "both changes roll it")
     assert len(running.said("ConfigChanged", f"{stage.namespace}/level")) == 1
-    assert len(running.said("ConfigChanged", f"Deployment {stage.namespace}/whole")) == 2
 
 
 def test_a_secret_custom_resource_is_watched_by_its_metadata_and_digested_with_the_key(
