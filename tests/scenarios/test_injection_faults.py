@@ -1,0 +1,45 @@
+"""Faults between the controller and the API server: a value arrives, and is written once."""
+
+from collections.abc import Callable
+
+from tests.scenarios.injecting import Injecting, gadget, injection, source, writes
+from tests.scenarios.stage import Stage
+from tests.support import build
+from tests.support.build import Object
+from tests.support.faultproxy import FaultProxy
+from tests.support.faults import Answer, Cut, DropResponse, Match
+from tests.support.tools import Identity
+
+Audit = Callable[[Identity], list[Object]]
+WRITE = Match(method="PATCH", path="/gadgets/g$")
+STATUS = Match(method="PATCH", path="/injections/one/status$")
+
+
+def test_a_value_arrives_and_is_written_once_whatever_is_lost_on_the_way(
+    injecting: Injecting, stage: Stage, audit: Audit, fault_proxy: FaultProxy
+) -> None:
+    one = injection("one", source("s", "k"), gadget("g"), ".spec.token")
+    stage.make(build.secret("s", {"k": "0"}), gadget("g"), one)
+    injecting.run(kubeconfig=fault_proxy.kubeconfig(injecting.kubeconfig))
+    injecting.said(one, "Injected")
+    faults = (
+        (DropResponse(), WRITE),  # It was written, and nobody heard of it.
+        (Answer(503), WRITE),
+        (Answer(409), WRITE),
+        (DropResponse(), STATUS),
+        (Answer(500), STATUS),
+        (Cut(in_event=1), Match(path="/gadgets$", watch=True)),
+        (Cut(in_event=1), Match(path="/injections$", watch=True)),
+    )
+    for number, (fault, where) in enumerate(faults, 1):
+        fault_proxy.inject(fault, match=where)
+        stage.change("Secret", "s", k=f"value-{number}")
+        injecting.holds(gadget("g"), f"value-{number}", "spec", "token")
+        length = len(f"value-{number}")
+        injecting.said(one, "Injected", words=f"a string of {length} characters")
+        fault_proxy.clear()
+    assert len(writes(audit(injecting.kubeconfig), "gadgets")) == len(faults) + 1
+    assert "takenBack" not in stage.get(one)["status"]
+    # Its watches are whole again: what somebody else writes is noticed.
+    stage.api.patch(stage.path(gadget("g")), {"spec": {"token": "theirs"}})
+    injecting.holds(gadget("g"), f"value-{len(faults)}", "spec", "token")
