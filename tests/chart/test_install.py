@@ -89,7 +89,7 @@ def test_an_upgrade_leaves_alone_what_the_controller_wrote_into_the_webhook(
         "features": {"revisions": True},
         "pins": {"mode": "webhook", "namespaceSelector": only(home)},
     }
-    release(helm, "install", values)
+    assert "keep two replicas" in release(helm, "install", values)
     group = "admissionregistration.k8s.io/v1"
     name = f"{name_of(home)}-{home}-pins"
     path = path_to("MutatingWebhookConfiguration", name, version=group)
