@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from tests.pins.every_field import PINS, pod_spec, put_in
 from tests.scenarios.pins import Installation, content, pod, webhook_flags, webhook_rules
-from tests.scenarios.stage import ENABLED, Controller, Stage, eventually
+from tests.scenarios.stage import ENABLED, Controller, Stage, again, alone, eventually
 from tests.support import build
 
 from reroll.core.rewrite import PINS as ANNOTATION
@@ -187,6 +187,36 @@ def test_a_large_pod_is_within_the_limits_of_the_api_server(
     pins = ",".join(f"configmap/{name}={name}-0123456789" for name in sources)
     made = stage.make(pod({"containers": containers, "volumes": volumes}, pins))
     assert json.dumps(made["spec"]).count("-0123456789") == 20 * 50 + 20
+
+
+def test_the_next_roll_is_done_in_the_mode_that_is_installed_by_then(
+    stage: Stage, installation: Installation, controller: Start
+) -> None:
+    web = build.deployment(uses="configmap/app", annotations=REVISIONS)
+    stage.make(build.configmap("app", {"level": "0"}), web)
+    running = alone(controller)
+
+    def rolled(level: str) -> tuple[str, str]:
+        """The name in the template, and the copy, after a change."""
+        before = annotation(stage.template(web))
+        stage.change("ConfigMap", "app", level=level)
+        eventually(lambda: annotation(stage.template(web)) != before, "it is pinned anew")
+        stage.settled(web)
+        eventually(lambda: [content(stage, one) for one in stage.pods(web)] == [{"level": level}])
+        [source] = stage.template(web)["spec"]["containers"][0]["envFrom"]
+        pins = read_pins(annotation(stage.template(web)))
+        return source["configMapRef"]["name"], pins["ConfigMap", "app"]
+
+    eventually(lambda: annotation(stage.template(web)), "it is pinned")
+    name, copy = rolled("1")
+    assert name == copy
+    assert installation.install().code == 0
+    again(running)  # it looks once a minute
+    assert rolled("2")[0] == "app"
+    installation.uninstall()
+    again(running)
+    name, copy = rolled("3")
+    assert name == copy
 
 
 def test_installing_is_done_once_and_told_and_undone(
