@@ -54,7 +54,6 @@ def test_one_that_is_deleted_wakes_and_one_in_its_place_is_looked_at_first(seen:
     seen.copies.seen(COPY, metadata())
     seen.copies.gone(COPY)
     assert (seen.woken, seen.copies.missing([COPY])) == ([WEB], {COPY})
-    assert seen.copies.in_doubt(COPY) is None
 
     seen.copies.seen(COPY, metadata(9, "u2"))
     assert seen.read == [COPY]
@@ -85,6 +84,16 @@ def test_what_only_has_the_name_of_a_copy_belongs_to_nobody_here(seen: Seen) -> 
     seen.copies.seen(COPY, metadata(7, ours=False, owner_references=owner))
     assert seen.copies.owned_by("d1") == {COPY}
     assert not seen.copies.missing([COPY])
+
+
+def test_one_that_is_named_only_now_is_looked_for(seen: Seen) -> None:
+    seen.copies.listed("ConfigMap", None)
+    later = Key("ConfigMap", "shop", "app-2")
+    seen.copies.use(WEB, {COPY: APP}, {later: APP})
+    assert seen.read == [later]
+    assert seen.copies.missing([later]) == {later}
+    seen.copies.judged(later, metadata(ours=False), is_right=True)
+    assert not seen.copies.missing([later])
 
 
 def test_nothing_is_kept_of_what_is_no_copy_and_nobody_names(seen: Seen) -> None:

@@ -63,9 +63,15 @@ class Copies:
                 self._users.pop(copy, None)
                 self._sources.pop(copy, None)
                 self._doubted.discard(copy)
+                if (known := self._known.get(copy)) and not known.is_ours:
+                    self._index(copy, known, None)
         for copy in new.keys() - old.keys():
             self._users.setdefault(copy, set()).add(workload)
             self._sources[copy] = new[copy]
+            if copy not in self._known and self._is_listed(copy):
+                # Nothing is kept of what is no copy of ours; but it may be one that was restored.
+                self._doubted.add(copy)
+                self._read(copy)
 
     # What is seen of them
 
@@ -100,7 +106,7 @@ class Copies:
 
     def in_doubt(self, key: Key) -> Key | None:
         """What it should be a copy of, if that has to be looked at."""
-        return self._sources.get(key) if key in self._doubted and key in self._known else None
+        return self._sources.get(key) if key in self._doubted else None
 
     def judged(self, key: Key, metadata: Metadata, *, is_right: bool) -> None:
         """Somebody else made it, and we looked at what it holds."""
