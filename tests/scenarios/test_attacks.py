@@ -8,12 +8,15 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
-from tests.scenarios.stage import ENABLED, RECORD, Controller, Stage, eventually
+from tests.scenarios.stage import ENABLED, RECORD, Controller, Stage, Web, eventually
+from tests.scenarios.test_upgrade import has_looked
 from tests.support import build
 from tests.support.command import Finished, reroll
 from tests.support.faultproxy import FaultProxy
 from tests.support.tools import kubeconfig_of
 
+from reroll.core.dialects.rows import Options
+from reroll.core.dialects.table import DIALECTS
 from reroll.devcluster.cluster import DevCluster
 
 Start = Callable[..., Controller]
@@ -164,3 +167,63 @@ def test_a_record_with_a_number_at_the_end_of_numbers_is_written_anew(
     stage.quiet(web)
     assert stage.record(web) == written
     assert [line for line in running.lines() if line["msg"] == "bug"] == []
+
+
+HOSTILE = [
+    "",
+    " ",
+    "0",
+    "-1",
+    "1e999",
+    "nan",
+    "9" * 400,
+    "106751991167h",
+    "9999-12-31T23:59:59Z",
+    "0001-01-01T00:00:00+23:59",
+    "until 9999-12-31T23:59:59Z then",
+    "[[[[",
+    "*" * 300,
+    "(" * 300,
+    "configmap/" + "[a" * 100,
+    "secret/../../x, configmap/app#../y",
+    "{" * 2000,
+    '{"n": -1}',
+    "null",
+    "\u0000\u202e\U0001f4a5",
+    "/" * 1000,
+    "x" * 20_000,
+]
+"""Values for every annotation at once, on the workload, its template and its record."""
+
+
+def test_no_value_of_any_annotation_is_more_than_bad_input(
+    stage: Stage, controller: Start, web: Web
+) -> None:
+    words = [word.key for row in DIALECTS for word in row.words(Options())]
+    every = {key for key in words if "/" in key} | {RECORD, "reroll.dev/pins"}
+    # What holds a workload back, or makes it new, keeps the others from being read.
+    few = every - {"reroll.dev/hold", RECORD}
+    hostile = []
+    for number, value in enumerate(HOSTILE):
+        for keys in (every, few):
+            fits = dict.fromkeys(sorted(keys)[: 200_000 // max(1, len(value))], value)
+            one = build.deployment(
+                f"hostile-{number}-{len(keys)}",
+                replicas=0,
+                uses="configmap/app",
+                annotations={**fits, **ENABLED},
+                template_annotations={k: v for k, v in fits.items() if k != RECORD},
+            )
+            hostile.append(one)
+    good = build.deployment("good", replicas=0, uses="configmap/app", annotations=ENABLED)
+    stage.make(build.configmap("app"), *hostile, good)
+    running = controller(*web.flags)
+    number = stage.adopted(good)["n"]
+    eventually(lambda: has_looked(web, len(hostile) + 1), "it has looked at all of them")
+
+    stage.change("ConfigMap", "app", key="new")
+
+    stage.rolled(good, since=number)
+    assert running.stop() == 0
+    assert [line for line in running.lines() if line["msg"] == "bug"] == []
+    assert running.said("InvalidAnnotation")
