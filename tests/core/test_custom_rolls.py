@@ -185,6 +185,10 @@ def ready(status: str = "True", **more: Any) -> Document:
     ("row", "status", "state", "told"),
     [
         pytest.param({}, {}, State.DONE, "", id="nothing to look at"),
+        pytest.param(
+            {"observedGeneration": True}, {}, State.GOES_ON, "not been noticed", id="unobserved"
+        ),
+        pytest.param({"observedGeneration": True}, SEEN, State.DONE, "", id="observed"),
         pytest.param(READY, {}, State.GOES_ON, "has no condition Ready yet", id="no condition"),
         pytest.param(READY, ready(), State.DONE, "", id="a condition"),
         pytest.param(

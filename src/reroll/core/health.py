@@ -81,7 +81,7 @@ def _is_observed(kind: Kind, manifest: Manifest) -> bool:
 
 def _condition(kind: Kind, manifest: Manifest) -> Health:
     """Of a kind whose status counts no pods."""
-    if kind.well and not _is_observed(kind, manifest):
+    if not _is_observed(kind, manifest):
         return Health(State.GOES_ON, _UNNOTICED, replacing=True)
     waits = _unwell(kind, manifest)
     return Health(State.GOES_ON if waits else State.DONE, waits, replacing=bool(waits))

@@ -183,7 +183,7 @@ class Kind(msgspec.Struct, frozen=True):
     """Its pods, if they are not just those that it owns."""
     well: Condition | None = None
     """What its status has to say before a rollout is over."""
-    observes: bool = True
+    observes: bool = False
     """Its status tells the generation that its controller has seen."""
 
     @property
@@ -209,19 +209,19 @@ KINDS: tuple[Kind, ...] = (
     Kind(
         "Deployment", "apps", "v1", "deployments", _TEMPLATE, ROLLS,
         revisions=Revisions.REPLICA_SETS, copies_record=True, still=("spec", "paused"),
-        keeps_back=True, replicas=_REPLICAS, counts=_COUNTS,
+        keeps_back=True, replicas=_REPLICAS, counts=_COUNTS, observes=True,
     ),
     Kind(
         "StatefulSet", "apps", "v1", "statefulsets", _TEMPLATE, ROLLS,
         revisions=Revisions.CONTROLLER_REVISIONS, update_strategy=_UPDATE_STRATEGY,
-        replicas=_REPLICAS, sticks=True, counts=msgspec.structs.replace(
+        replicas=_REPLICAS, sticks=True, observes=True, counts=msgspec.structs.replace(
             _COUNTS, partition=("spec", "updateStrategy", "rollingUpdate", "partition")
         ),
     ),
     Kind(
         "DaemonSet", "apps", "v1", "daemonsets", _TEMPLATE, ROLLS,
         revisions=Revisions.CONTROLLER_REVISIONS, update_strategy=_UPDATE_STRATEGY,
-        replicas=("status", "desiredNumberScheduled"),
+        replicas=("status", "desiredNumberScheduled"), observes=True,
         counts=Counts(
             ("status", "currentNumberScheduled"), ("status", "updatedNumberScheduled"),
             ("status", "numberAvailable"),
@@ -244,7 +244,7 @@ KINDS: tuple[Kind, ...] = (
             _COUNTS, phase=("status", "phase"), lent=("status", "workloadObservedGeneration")
         ),
         restart_at=("spec", "restartAt"), restarted_at=("status", "restartedAt"), loose=True,
-        borrows_template=True,
+        borrows_template=True, observes=True,
     ),
 )  # fmt: skip
 

@@ -136,7 +136,11 @@ def _missing(path: Path, taken: int, here: _Schema) -> str:
         return f"{above} is a list; write {above}[{EACH}]"
     names = sorted(here.properties or ())
     more = ", …" if names[MOST_SHOWN:] else ""
-    there = f"it has {', '.join(names[:MOST_SHOWN])}{more}" if names else f"it is of the type {here.type}"
+    there = (
+        f"it has {', '.join(names[:MOST_SHOWN])}{more}"
+        if names
+        else f"it is of the type {here.type}"
+    )
     return f"{above or 'the object'} has no {wanted}; {there}"
 
 

@@ -65,8 +65,9 @@ class Follow:
 
     async def join(self, work: Work, deadline: datetime) -> None:
         """A rollout that somebody else began is waited for too: the controller, or a deploy."""
-        told = work.kind.counts or work.kind.well
-        if not told or not self.workload(work).replaces_pods:
+        kind = work.kind
+        tells = kind.counts or kind.well or kind.observes
+        if not tells or not self.workload(work).replaces_pods:
             return
         found, outcome = await self.health(work, deadline), work.outcome
         if found is None or not found.replacing:
