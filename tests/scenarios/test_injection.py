@@ -244,10 +244,15 @@ def test_a_value_moves_with_the_path_and_the_target_of_its_injection(
     g, h = gadget("g"), gadget("h")
     stage.make(build.secret("s", {"k": "secret"}), gadget("g"), gadget("h"))
     one = injection("one", source("s", "k"), g, ".spec.token", deletionPolicy="Remove")
-    stage.make(one)
+    keeps = injection("keeps", source("s", "k"), g, ".spec.free.a")
+    stage.make(one, keeps)
     injecting.run()
     injecting.holds(g, "secret", "spec", "token")
     injecting.said(one, "Injected")
+    injecting.said(keeps, "Injected")
+    injecting.edit(keeps, to={"path": ".spec.free.b"})
+    injecting.said(keeps, "Injected", words="free.b")
+    assert stage.get(g)["spec"]["free"] == {"b": "secret"}
 
     injecting.edit(one, to={"path": ".spec.nested.token"})
     injecting.holds(g, "secret", "spec", "nested", "token")
@@ -257,7 +262,7 @@ def test_a_value_moves_with_the_path_and_the_target_of_its_injection(
     injecting.edit(one, to={"name": "h"})
     injecting.holds(h, "secret", "spec", "nested", "token")
     injecting.said(one, "Injected", words="/h")
-    assert "secret" not in str(stage.get(g)["spec"])
+    assert "token" not in str(stage.get(g)["spec"])
 
 
 def test_whoever_leads_keeps_injections_and_nobody_else(

@@ -1,8 +1,10 @@
 """Injections that are in somebody's way: nothing flaps, and each is told why."""
 
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
+import yaml
 from tests.scenarios.injecting import Injecting, gadget, injection, source, writes
 from tests.scenarios.stage import ENABLED, Stage, again, eventually
 from tests.support import build
@@ -168,3 +170,18 @@ def test_what_is_not_of_its_namespace_must_let_an_injection_use_it(
     assert stage.api.get(path)["spec"]["token"] == "ours"
     assert stage.get(gadget("g"))["spec"]["token"] == "theirs"
     stage.api.delete(path)
+
+
+def test_a_custom_kind_that_rolls_must_let_injections_write_to_it(
+    injecting: Injecting, stage: Stage, tmp_path: Path
+) -> None:
+    """The controller may patch it for another reason than Injections."""
+    row = {"group": "example.com", "version": "v1", "kind": "Gadget", "resource": "gadgets"}
+    file = tmp_path / "config.yaml"
+    file.write_text(yaml.safe_dump({"kinds": [{**row, "template": "spec.free"}]}))
+    one = injection("one", source("s", "k"), gadget("g"), ".spec.token")
+    stage.make(build.secret("s", {"k": "value"}), gadget("g"), one)
+    injecting.run("--config", str(file))
+    injecting.said(one, "NotAllowed", "Forbidden")
+    stage.annotate(gadget("g"), allow_from=stage.namespace)
+    injecting.holds(gadget("g"), "value", "spec", "token")

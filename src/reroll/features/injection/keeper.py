@@ -46,8 +46,7 @@ class Keeper:
         except Forbidden:
             return Verdict(Reason.FORBIDDEN, _grant("get", resource, target))
         self._targets.follow(one.key, resource, target, looks(found.metadata))
-        is_foreign = target.is_source or target.namespace != home
-        if is_foreign and not consents(found.metadata.annotations, home):
+        if self._needs_consent(target, home) and not consents(found.metadata.annotations, home):
             return _not_allowed(target, home)
         try:
             return await self._compared(one, found, made)
@@ -55,6 +54,12 @@ class Keeper:
             return Verdict(Reason.INVALID_INJECTION, f"spec.to.path: in {target}, {error}")
         except RefusedError as error:
             return _refused(error, found)
+
+    def _needs_consent(self, target: Target, home: str) -> bool:
+        """What is not its own, or what the controller may write to for other reasons."""
+        rolls = ((row.group, row.kind) for row in self._world.tables.kinds)
+        is_ours = target.is_source or (target.group, target.kind) in rolls
+        return is_ours or target.namespace != home
 
     async def _compared(self, one: Injection, found: Found, made: Made) -> Verdict:
         seen = self._writer.seen(one, found, made)
