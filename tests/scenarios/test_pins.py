@@ -162,8 +162,8 @@ def test_a_namespace_can_forbid_it_and_gets_names_in_templates(
 
     eventually(lambda: names() == "app", "the API server knows the label")
     assert "pods are not rewritten (it is left out)" in installation.run("status").out
-    again = installation.install()
-    assert (again.code, "is left out, so it was not tried" in again.err) == (0, True)
+    second = installation.install()
+    assert (second.code, "is left out, so it was not tried" in second.err) == (0, True)
 
     web = build.deployment(uses="configmap/app", annotations=REVISIONS)
     stage.make(build.configmap(), web)
@@ -240,6 +240,11 @@ def test_installing_is_done_once_and_told_and_undone(
         build.deployment(uses="configmap/app", template_annotations=pinned),
         build.deployment("named", uses="configmap/app-0123456789", template_annotations=pinned),
     )
+    beside = installation.install("--mode", "webhook", "--url", "https://127.0.0.1:1/pins")
+    assert "is the controller there, with --webhook?" in beside.err
+    none = installation.install("--mode", "template")
+    assert f"policy {installation.name} is installed, too; take it away" in none.err
+    assert installation.uninstall("--mode", "webhook").out.count("deleted") == 1
     gone = installation.uninstall()
     assert gone.out.count("deleted") == 2
     assert f"Deployment {stage.namespace}/web" in gone.err

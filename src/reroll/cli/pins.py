@@ -1,7 +1,7 @@
 """`reroll pins`: have pods of pinned templates start with the config of their own revision."""
 
 import argparse
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 from reroll.cli import cluster
@@ -12,7 +12,7 @@ from reroll.cli.output import add_output_flag, print_json, print_table, visible,
 from reroll.cli.tried import Tried, confirmed, mode_of
 from reroll.clock import SystemClock
 from reroll.core.objects import Key
-from reroll.core.selectors import Requirement, parse_selector
+from reroll.core.selectors import parse_selector
 from reroll.features.pins import install, manifests, modes
 from reroll.features.pins.install import Done
 from reroll.features.pins.installed import Found, Installed, find
@@ -105,6 +105,14 @@ def _add_install(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def _add_uninstall(parser: argparse.ArgumentParser) -> None:
+    _add_name(parser)
+    installable = (Mode.POLICY, Mode.WEBHOOK)
+    parser.add_argument(
+        "--mode", choices=("all", *installable), default="all", help="only this (default: all)"
+    )
+
+
 # Install
 
 
@@ -119,26 +127,15 @@ def _install(args: argparse.Namespace) -> int:
             raise CommandError(problem)
         choice = modes.chosen(wanted, seen)
         if args.dry_run:
-            print_yaml(objects(choice, args.name, only))
+            print_yaml(modes.objects(choice, args.name, only))
             warn([_sentence(choice)])
             return Exit.OK
         trusted = ""
         if choice.mode is Mode.WEBHOOK:
             trusted = await install.authorities(view.client, home, args.secret)
-        return await _put(view, args, choice, objects(choice, args.name, only, trusted))
+        return await _put(view, args, choice, modes.objects(choice, args.name, only, trusted))
 
     return cluster.look(args, action)
-
-
-def objects(
-    choice: Choice, name: str, only: Sequence[Manifest], trusted: str = ""
-) -> list[Manifest]:
-    """What has to be applied for a mode; nothing for `template`."""
-    if choice.mode is Mode.POLICY:
-        return manifests.policy(choice.version, name, only)
-    if choice.mode is Mode.WEBHOOK and choice.server:
-        return manifests.webhook(choice.server, name, only, trusted)
-    return []
 
 
 async def _put(view: View, args: argparse.Namespace, choice: Choice, wanted: list[Manifest]) -> int:
@@ -150,16 +147,26 @@ async def _put(view: View, args: argparse.Namespace, choice: Choice, wanted: lis
         _show(done)
         print(_sentence(choice))
     if not wanted or tried.mode is Mode.TEMPLATE or tried.rewritten:
-        warn(_untried(tried))
+        warn([*_untried(tried), *_beside(choice, args.name, await find(view.client))])
         return Exit.OK
     if choice.mode is Mode.POLICY and not tried.problem:
-        await install.remove(view.client, args.name)
+        await install.remove(view.client, args.name, [Mode.POLICY])
     raise CommandError(_not_in_force(tried, choice.mode))
 
 
 def _untried(tried: Tried) -> Iterable[str]:
     if tried.namespace and tried.mode is Mode.TEMPLATE:
         yield f"namespace {tried.namespace} is left out, so it was not tried; try another with -n"
+
+
+def _beside(choice: Choice, name: str, found: list[Found]) -> Iterable[str]:
+    """What was there before, in another mode, still is: to take it away first would leave a gap."""
+    for one in found:
+        if one.name == name and one.mode is not choice.mode:
+            yield (
+                f"{one.mode} {name} is installed, too; take it away with "
+                f"`reroll pins uninstall --mode {one.mode} --name {name}`"
+            )
 
 
 def _sentence(choice: Choice) -> str:
@@ -186,14 +193,7 @@ def _requirements(text: str) -> list[Manifest]:
             f'--namespace-selector: {text!r} is no label selector; use e.g. "team=shop"',
             Exit.USAGE,
         )
-    return [_expression(one) for one in selector.requirements]
-
-
-def _expression(one: Requirement) -> Manifest:
-    if one.values is None:
-        return {"key": one.key, "operator": "DoesNotExist" if one.negated else "Exists"}
-    operator = "NotIn" if one.negated else "In"
-    return {"key": one.key, "operator": operator, "values": sorted(one.values)}
+    return [manifests.expression(one) for one in selector.requirements]
 
 
 # Uninstall
@@ -201,7 +201,8 @@ def _expression(one: Requirement) -> Manifest:
 
 def _uninstall(args: argparse.Namespace) -> int:
     async def action(view: View) -> int:
-        done = await install.remove(view.client, args.name)
+        which = tuple(Mode) if args.mode == "all" else (Mode(args.mode),)
+        done = await install.remove(view.client, args.name, which)
         left = await _dependent(view)
         if args.output == "json":
             print_json({**_facts(done), "pinned": [key._asdict() for key in left]})
@@ -298,6 +299,6 @@ def print_yaml(objects: list[Manifest]) -> None:
 
 COMMANDS = (
     ("install", "apply it, in the best mode or in one of your choice", _add_install, _install),
-    ("uninstall", "take it away, and tell who still has pins", _add_name, _uninstall),
+    ("uninstall", "take it away, and tell who still has pins", _add_uninstall, _uninstall),
     ("status", "what is installed, and whether pods are rewritten now", _add_place, _status),
 )

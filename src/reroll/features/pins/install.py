@@ -13,6 +13,7 @@ from reroll.features.pins.manifests import (
     GROUP,
     VERSIONS,
     Manifest,
+    Mode,
     Service,
     bindings,
     policies,
@@ -98,17 +99,23 @@ async def _apply(client: Client, manifest: Manifest) -> Done:
     return Done(resource.kind, name, what)
 
 
-async def remove(client: Client, name: str, versions: Iterable[str] = VERSIONS) -> list[Done]:
-    """Take everything of that name away; the binding first, so that nothing is half in force."""
+async def remove(client: Client, name: str, modes: Iterable[Mode] = tuple(Mode)) -> list[Done]:
+    """Take what is of that name away; the binding first, so that nothing is half in force."""
     done = []
-    rows = [row for v in versions for row in (bindings(v), policies(v))]
-    for resource in (*rows, webhooks()):
+    for resource in (row for mode in modes for row in _OBJECTS[mode]):
         try:
             await client.send(wire.delete(resource, None, name))
         except NotFound:
             continue
         done.append(Done(resource.kind, name, "deleted"))
     return done
+
+
+_OBJECTS: Mapping[Mode, tuple[wire.Resource, ...]] = {
+    Mode.POLICY: tuple(row for v in VERSIONS for row in (bindings(v), policies(v))),
+    Mode.WEBHOOK: (webhooks(),),
+    Mode.TEMPLATE: (),
+}
 
 
 async def _version(client: Client, resource: wire.Resource, name: str) -> str:

@@ -10,6 +10,7 @@ from enum import StrEnum
 from typing import Any, NamedTuple
 
 from reroll.core.policy import DOMAIN
+from reroll.core.selectors import Requirement
 from reroll.features.pins import cel
 from reroll.kube import wire
 
@@ -119,6 +120,14 @@ def webhook(
         "timeoutSeconds": TIMEOUT,
     }
     return [_object(webhooks(), name, webhooks=[hook])]
+
+
+def expression(one: Requirement) -> Manifest:
+    """A requirement on labels, as objects have it."""
+    if one.values is None:
+        return {"key": one.key, "operator": "DoesNotExist" if one.negated else "Exists"}
+    operator = "NotIn" if one.negated else "In"
+    return {"key": one.key, "operator": operator, "values": sorted(one.values)}
 
 
 _RULE = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["pods"]}

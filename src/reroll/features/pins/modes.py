@@ -3,10 +3,19 @@
 Pure: from what the API server serves, and from whether our webhook is there to be called.
 """
 
+from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from typing import NamedTuple
 
-from reroll.features.pins.manifests import VERSIONS, Mode, Service, policies
+from reroll.features.pins.manifests import (
+    VERSIONS,
+    Manifest,
+    Mode,
+    Service,
+    policies,
+    policy,
+    webhook,
+)
 
 
 class Choice(NamedTuple):
@@ -64,3 +73,14 @@ def chosen(wanted: Mode | None, seen: Seen) -> Choice:
     if wanted is Mode.WEBHOOK:
         return Choice(wanted, "it was asked for", "", seen.server)
     return Choice(wanted, "it was asked for")
+
+
+def objects(
+    choice: Choice, name: str, only: Sequence[Manifest], trusted: str = ""
+) -> list[Manifest]:
+    """What has to be applied for a mode; nothing for `template`."""
+    if choice.mode is Mode.POLICY:
+        return policy(choice.version, name, only)
+    if choice.mode is Mode.WEBHOOK and choice.server:
+        return webhook(choice.server, name, only, trusted)
+    return []
