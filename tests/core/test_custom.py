@@ -205,7 +205,7 @@ def test_what_is_no_list_of_rows_is_told(given: Any, problem: str) -> None:
 def test_settings_tell_all_problems_of_all_rows_at_once() -> None:
     file = {
         "debounce": "x",
-        "kinds": [{**ROW, "temlate": "spec.pod", "paused": 3}, {"kind": "B"}],
+        "kinds": [{**ROW, "templat3": "spec.pod", "paused": 3}, {"kind": "B"}],
         "sources": [{**SOURCE, "paths": []}],
         "exclude-kinds": "Machine.example.com",
     }

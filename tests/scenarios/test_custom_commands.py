@@ -164,13 +164,13 @@ def test_custom_kinds_are_restarted_held_released_and_have_a_history(
 
 @pytest.mark.parametrize("command", ["plan", "history"])
 def test_a_bad_row_is_told_by_every_command(command: str, tmp_path: Path) -> None:
-    file: dict[str, Any] = {"kinds": [{"kind": "Prometheus", "temlate": "spec"}]}
+    file: dict[str, Any] = {"kinds": [{"kind": "Prometheus", "templat3": "spec"}]}
     path = custom.config(tmp_path, file)
 
     end = reroll(command, "--config", path)
 
     assert (end.code, end.out) == (Exit.USAGE, "")
-    assert "kinds[0] (Prometheus): there is no field 'temlate'" in end.err
+    assert "kinds[0] (Prometheus): there is no field 'templat3'" in end.err
 
 
 def test_doctor_tells_of_rows_that_do_not_fit(
