@@ -16,6 +16,7 @@ from reroll.core.pins import (
     copy_name,
     copy_names,
     mapped_back,
+    renamed,
     renames,
     write_pins_into,
 )
@@ -137,11 +138,15 @@ def test_a_template_that_names_copies_is_read_as_if_it_named_the_sources() -> No
     assert mapped_back(plain, FIRST) == (plain, False, True)
     assert mapped_back((*plain[:1], *found[1:]), FIRST) == (plain, True, True)
     assert mapped_back(plain, {}) == (plain, False, False)
+    assert mapped_back(found, {}, FIRST) == (plain, True, False)
+    assert mapped_back(found, SECOND, FIRST) == (plain, True, False)
 
 
 def test_names_follow_from_any_pins_to_any_others() -> None:
     assert pinned(SECOND, FIRST)["spec"] == pinned(SECOND, {})["spec"]
     assert pinned({}, FIRST) == {**template(), "metadata": {"annotations": {}}}
+    left = renamed(pinned(FIRST, {})["spec"], {}, SECOND, FIRST)
+    assert {(one.plain, one.copy) for one in left} == {("app-1", "app-2"), ("db-1", "db")}
     again = pinned(FIRST, SECOND)
     assert again == pinned(FIRST, {})
     assert not [

@@ -139,9 +139,15 @@ def test_a_template_applied_anew_keeps_its_pins_and_one_replaced_gets_them_again
     stage.quiet(played.web)
     assert pins(stage, played.web) == {("ConfigMap", "app"): played.second}
 
-    stage.api.replace(stage.path(played.web), {**played.web, "metadata": _named(stage, played.web)})
+    body = {"metadata": {"annotations": {"reroll.dev/pins": None}}}
+    stage.api.patch(stage.path(played.web), {"spec": {"template": body}})
     eventually(lambda: pins(stage, played.web) == {("ConfigMap", "app"): played.second})
-    played.all_pods_have(played.second, "second")
+    stage.change("ConfigMap", "app", key="third")
+    third = pinned_anew(stage, played.web, played.second)
+
+    stage.api.replace(stage.path(played.web), {**played.web, "metadata": _named(stage, played.web)})
+    eventually(lambda: pins(stage, played.web) == {("ConfigMap", "app"): third})
+    played.all_pods_have(third, "third")
 
 
 def _named(stage: Stage, web: Object) -> Object:

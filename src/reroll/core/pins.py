@@ -67,12 +67,16 @@ class MappedBack(NamedTuple):
     """It names sources themselves that it has pins for."""
 
 
-def mapped_back(found: Iterable[Use], pins: Pins) -> MappedBack:
-    """Uses of the sources whose copies a template with these pins names."""
+def mapped_back(found: Iterable[Use], pins: Pins, recorded: Pins | None = None) -> MappedBack:
+    """Uses of the sources whose copies a template with these pins names.
+
+    `recorded`: the pins that it once had; somebody may have taken only the annotation away.
+    """
     uses = tuple(found)
-    if not pins:
+    if not pins and not recorded:
         return MappedBack(uses)
-    plain = {(kind, copy): name for (kind, name), copy in pins.items()}
+    known = (*(recorded or {}).items(), *pins.items())
+    plain = {(kind, copy): name for (kind, name), copy in known}
     used = {(use.kind, use.name) for use in uses}
     back = tuple(
         msgspec.structs.replace(use, name=plain.get((use.kind, use.name), use.name)) for use in uses
@@ -93,9 +97,11 @@ def write_pins_into(template: dict[str, Any], pins: str, old: Pins, *, named: bo
         here[one.steps[-1]] = one.copy
 
 
-def renamed(spec: Mapping[str, Any], old: Pins, new: Pins) -> tuple[Rewrite, ...]:
+def renamed(
+    spec: Mapping[str, Any], old: Pins, new: Pins, recorded: Pins | None = None
+) -> tuple[Rewrite, ...]:
     """The fields of a pod spec that have to name something else than they do, see `renames`."""
-    found = rewrites(spec, renames(old, new))
+    found = rewrites(spec, {**renames(recorded or {}, new), **renames(old, new)})
     return tuple(one for one in found if one.plain != one.copy)
 
 

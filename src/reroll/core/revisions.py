@@ -192,7 +192,8 @@ def are_left(seen: Snapshot) -> bool:
     """Whether its template still has pins that we wrote."""
     record = seen.workload.record
     ours = isinstance(record, Record) and record.pins is not None
-    return ours and bool(seen.workload.pins) and not seen.kind.fixed
+    is_pinned = bool(seen.workload.pins) or seen.workload.named
+    return ours and is_pinned and not seen.kind.fixed
 
 
 def restorable(seen: Snapshot) -> tuple[Chosen, Chosen]:

@@ -186,7 +186,7 @@ def workload(
             earlier=_earlier(before, manifest),
             back=before.back if record_text == before.record_text else None,
         )
-    spec = _spec(kind, manifest, words)
+    spec = _spec(kind, manifest, words, record)
     if before is not None and spec.still:
         # No template takes effect during a pause: the one before it is still that of the pods.
         spec = msgspec.structs.replace(spec, template_hash=before.template_hash)
@@ -242,7 +242,9 @@ class _Spec(msgspec.Struct, frozen=True, gc=False):
     problems: tuple[Problem, ...]
 
 
-def _spec(kind: Kind, manifest: Manifest, words: Vocabulary) -> _Spec:
+def _spec(
+    kind: Kind, manifest: Manifest, words: Vocabulary, record: Record | Unreadable | None
+) -> _Spec:
     raw = pick(manifest, kind.template)
     template, problems = _decode(raw, kind, manifest)
     containers = given(template.spec.containers) if template.spec else []
@@ -253,7 +255,8 @@ def _spec(kind: Kind, manifest: Manifest, words: Vocabulary) -> _Spec:
     borrows = _value(pick(manifest, ("spec", "workloadRef")), _WorkloadRef)
     pins_text = (annotations or {}).get(PINS)
     pins = read_pins(pins_text) if pins_text else {}
-    back = mapped_back(uses(template.spec), pins) if template.spec else MappedBack()
+    had = read_pins(record.pins) if isinstance(record, Record) and record.pins else {}
+    back = mapped_back(uses(template.spec), pins, had) if template.spec else MappedBack()
     beside = _beside(kind, manifest, words)
     return _Spec(
         uses=(*back.uses, *beside.uses),

@@ -100,8 +100,7 @@ class Owners:
 
         The seconds until it is worth another look, where nobody else tells.
         """
-        workload, namespace = seen.workload, seen.workload.key.namespace
-        named = frozenset(Key(k, namespace, copy) for (k, _), copy in workload.pins.items())
+        workload, named = seen.workload, _named(seen)
         owned = self._copies.owned_by(workload.uid)
         if not self._is_due(seen, named, owned):
             self._tried.pop(workload.key, None)
@@ -202,6 +201,15 @@ class Owners:
         except Conflict:
             return False
         return True
+
+
+def _named(seen: Snapshot) -> frozenset[Key]:
+    """The copies that its template names: in its annotation, or only by name any more."""
+    workload, record = seen.workload, seen.workload.record
+    pins = workload.pins
+    if workload.named and isinstance(record, Record) and record.pins:
+        pins = read_pins(record.pins) | pins
+    return frozenset(Key(kind, workload.key.namespace, copy) for (kind, _), copy in pins.items())
 
 
 def _itself(seen: Snapshot) -> Owner:

@@ -88,11 +88,12 @@ class Pinning:
         """The fields of the template that have to name something else than they do."""
         if not by_name and not seen.workload.named:
             return ()
-        key, kind = seen.workload.key, seen.kind
+        key, kind, record = seen.workload.key, seen.kind, seen.workload.record
         raw = await self._client.send(wire.get(wire.resource_of(kind), key.namespace, key.name))
         template = pick(_manifest.decode(raw), kind.template)
         document: dict[str, Any] = msgspec.json.decode(template) if template else {}
-        return renamed(document.get("spec") or {}, seen.workload.pins, read_pins(pins))
+        had = read_pins(record.pins or "") if isinstance(record, Record) else {}
+        return renamed(document.get("spec") or {}, seen.workload.pins, read_pins(pins), had)
 
     async def tidy(self, seen: Snapshot) -> float | None:
         """Put right who owns its copies; the seconds until that is worth another look, if it is."""
