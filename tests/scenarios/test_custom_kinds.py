@@ -117,7 +117,11 @@ def test_a_wrong_path_names_itself_and_what_is_there_instead(
 
 
 LATE = definition(
-    "late.example.com", "v1", "Late", "lates", spec=fields(secret=TEXT, podAnnotations=TEXTS)
+    "late.example.com",
+    "v1",
+    "Latecomer",
+    "latecomers",
+    spec=fields(secret=TEXT, podAnnotations=TEXTS),
 )
 
 
@@ -127,12 +131,12 @@ def test_a_kind_waits_for_its_definition(
     row = {
         "group": "late.example.com",
         "version": "v1",
-        "kind": "Late",
-        "resource": "lates",
+        "kind": "Latecomer",
+        "resource": "latecomers",
         "references": [{"source": "Secret", "path": "spec.secret"}],
         "stamp": {"annotations": "spec.podAnnotations"},
     }
-    kind = custom.tables({"kinds": [row]}).by_name["Late.late.example.com"]
+    kind = custom.tables({"kinds": [row]}).by_name["Latecomer.late.example.com"]
     manifest = custom.made(kind, "web", {"secret": "db"})
     sources(stage)
     running = started({"kinds": [row]})
