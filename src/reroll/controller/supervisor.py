@@ -25,6 +25,8 @@ from reroll.kube.watch import Watch
 from reroll.settings import Settings
 
 log = Log("reroll")
+ENDING = 10.0
+"""Seconds that work may take to end when it is told to: every call is given up at once."""
 PATIENCE = 2.0
 """A watch may be silent for this many times its read timeout before it counts as dead."""
 _BY_HEALTH = ("", *get_args(Health))
@@ -225,4 +227,7 @@ async def _either(event: asyncio.Event, work: Awaitable[Any]) -> None:
     finally:
         for task in (waiting, doing):
             task.cancel()
-        await asyncio.gather(waiting, doing, return_exceptions=True)
+        _, stuck = await asyncio.wait({waiting, doing}, timeout=ENDING)
+        if stuck:
+            # Who holds the Lease and does no work keeps all others from it: better to end.
+            raise RuntimeError(f"what was told to end goes on after {ENDING:g} s; this is a bug")

@@ -15,6 +15,7 @@ from reroll.core.rights import Feature, Place, Right, rights
 from reroll.features.doctor.findings import Check, Finding
 from reroll.kube import wire
 from reroll.kube.client import Client
+from reroll.kube.together import together
 
 GROUP = "authorization.k8s.io"
 AT_ONCE = 8
@@ -108,7 +109,7 @@ async def ask(
     asked = list(asked)
     # A feature may need what another one needs too: that is asked once.
     distinct = dict.fromkeys(question._replace(feature=Feature.ROLLING) for question in asked)
-    answers = dict(zip(distinct, await asyncio.gather(*map(is_lacking, distinct)), strict=True))
+    answers = dict(zip(distinct, await together(map(is_lacking, distinct)), strict=True))
     return [one for one in asked if answers[one._replace(feature=Feature.ROLLING)]]
 
 

@@ -5,7 +5,6 @@ still missing. Which pods are old is told by the API server's clock alone: it da
 dates the write of the record that began the roll. Ours may be wrong.
 """
 
-import asyncio
 from dataclasses import dataclass, field
 from datetime import datetime
 from ipaddress import ip_address
@@ -29,6 +28,7 @@ from reroll.http.fetch import fetch
 from reroll.kube import wire
 from reroll.kube.client import Client
 from reroll.kube.errors import Conflict, NotFound, Throttled
+from reroll.kube.together import together
 
 log = Log("reroll")
 REPLICA_SETS = wire.Resource("apps", "v1", "replicasets", "ReplicaSet")
@@ -190,7 +190,7 @@ class Pods:
             and pod.metadata.uid not in now.asked
             and not pod.metadata.deletion_timestamp
         ]
-        problems = await asyncio.gather(*(self._ask(pod, policy) for pod in old))
+        problems = await together(self._ask(pod, policy) for pod in old)
         now.asked.update(p.metadata.uid for p, bad in zip(old, problems, strict=True) if not bad)
         if refused := sorted(filter(None, problems)):
             reason = Reason.RELOAD_REFUSED

@@ -4,7 +4,6 @@ What was fetched must be what was decided on. If it is not, the world learns wha
 the decision is made anew.
 """
 
-import asyncio
 from collections.abc import Iterable, Mapping
 
 import msgspec
@@ -25,6 +24,7 @@ from reroll.features.rollout.world import World
 from reroll.kube import wire
 from reroll.kube.client import Client
 from reroll.kube.errors import Conflict, Forbidden, NotFound
+from reroll.kube.together import together
 
 _ROWS = {row.name: row for row in SOURCE_KINDS}
 _manifest = msgspec.json.Decoder(Manifest)
@@ -66,7 +66,7 @@ async def _fetch(
     """Their values. Sources of other namespaces only where those allow it."""
     home = seen.workload.key.namespace
     allowed = sorted(key for key in wanted if key.namespace == home or key in seen.sources)
-    fetched = await asyncio.gather(*(_get(client, key, seen.sources) for key in allowed))
+    fetched = await together(_get(client, key, seen.sources) for key in allowed)
     values: dict[Key, Mapping[str, bytes]] = {}
     for key, source in zip(allowed, fetched, strict=True):
         row, decided_on = _ROWS[key.kind], seen.sources.get(key)
