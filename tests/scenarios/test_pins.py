@@ -220,7 +220,7 @@ def test_the_next_roll_is_done_in_the_mode_that_is_installed_by_then(
 
 
 def test_installing_is_done_once_and_told_and_undone(
-    stage: Stage, installation: Installation
+    stage: Stage, installation: Installation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first = installation.install("-o", "json").json
     assert first["mode"] == "policy"
@@ -240,7 +240,9 @@ def test_installing_is_done_once_and_told_and_undone(
         build.deployment(uses="configmap/app", template_annotations=pinned),
         build.deployment("named", uses="configmap/app-0123456789", template_annotations=pinned),
     )
-    beside = installation.install("--mode", "webhook", "--url", "https://127.0.0.1:1/pins")
+    with monkeypatch.context() as impatient:
+        impatient.setattr("reroll.features.pins.probe.TRIES", 2)
+        beside = installation.install("--mode", "webhook", "--url", "https://127.0.0.1:1/pins")
     assert "is the controller there, with --webhook?" in beside.err
     none = installation.install("--mode", "template")
     assert f"policy {installation.name} is installed, too; take it away" in none.err
