@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.scenarios.pins import Installation, sources_of
 from tests.scenarios.revised import REVISIONS, contents, copies, owned_right, pin, pinned_anew, pins
 from tests.scenarios.stage import Controller, Stage, a, alone, eventually
 from tests.support import build
@@ -138,6 +139,30 @@ def test_pods_of_an_old_revision_start_with_its_old_content(
     eventually(replaced, "old pods come back with the old content")
     for pod in stage.pods(web):
         assert contents(stage, pod) in ({first: {"key": "first"}}, {second: {"key": "second"}})
+
+
+def test_a_namespace_says_it_for_all_and_what_rewrites_pods_there_decides_how(
+    stage: Stage, controller: Start, installation: Installation
+) -> None:
+    """Names are written where nothing rewrites pods; and taken out again once something does."""
+    web = build.deployment("web", uses="configmap/app")
+    says = {"reroll.dev/enabled": "true", "reroll.dev/revisions": "true"}
+    labels = {"reroll.dev/pins": "disabled"}
+    here = path_to("Namespace", stage.namespace)
+    stage.api.patch(here, {"metadata": {"annotations": says, "labels": labels}})
+    assert installation.install().code == 0
+    stage.make(build.configmap("app", {"key": "first"}), web)
+    alone(controller)
+    first = pin(stage, web)
+    assert sources_of(stage.template(web)["spec"]) == {("ConfigMap", first)}
+
+    stage.api.patch(here, {"metadata": {"labels": {"reroll.dev/pins": None}}})
+    stage.change("ConfigMap", "app", key="second")
+    second = pinned_anew(stage, web, first)
+    assert sources_of(stage.template(web)["spec"]) == {("ConfigMap", "app")}
+    stage.settled(web)
+    (pod,) = eventually(lambda: stage.pods(web))
+    assert contents(stage, pod) == {second: {"key": "second"}}
 
 
 def test_a_change_of_keys_that_do_not_matter_makes_no_copy_until_they_do(

@@ -22,7 +22,7 @@ from reroll.core.rewrite import PINS, read_pins
 from reroll.devcluster.api import ApiError, path_to
 
 Start = Callable[..., Controller]
-STEPS = 16
+STEPS = 12
 NAMES = {"ConfigMap": "app", "Secret": "db"}
 
 
