@@ -145,7 +145,7 @@ def fields() -> str:
         "Where the name of a ConfigMap or Secret may stand: what follows when `reroll render --names` gives it another.\n"
         "`[]` is each item of a list."
     )
-    pods = [_field(field) for field in POD_FIELDS]
+    pods = [(*_field(field), "yes" if field.pinned else "") for field in POD_FIELDS]
     places = [
         *((kind.name, f"`{'.'.join((*kind.template, 'spec'))}`") for kind in KINDS),
         *((kind, f"`{'.'.join(path)}`") for _, kind, path in PODS),
@@ -155,7 +155,7 @@ def fields() -> str:
         "Fields that hold names",
         introduction,
         "## In a pod",
-        _table(("names a", "field"), pods),
+        _table(("names a", "field", "rewritten by a [pin](../guides/revisions.md)"), pods),
         "Pods stand here:",
         _table(("kind", "path"), places),
         "## In other kinds",
