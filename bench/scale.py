@@ -73,6 +73,7 @@ def main() -> int:
     parser.add_argument("--changes", type=int, default=1_000, help="(default: 1000)")
     parser.add_argument("--parts", default="0.1,0.2,0.5,1", help="steps (default: 0.1,0.2,0.5,1)")
     parser.add_argument("--reach", type=float, default=10, help="extrapolate to (default: 10)")
+    parser.add_argument("--markdown", action="store_true", help="the table as the docs have it")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures there too")
     args = parser.parse_args()
     whole = Size(args.sources, args.workloads, args.changes)
@@ -84,7 +85,8 @@ def main() -> int:
         for row in ROWS
         if row.fitted
     }
-    print(table(parts, measured, args.reach, far))
+    shown = markdown if args.markdown else table
+    print(shown(parts, measured, args.reach, far))
     if args.json:
         found = {"parts": parts, "measured": measured, "reach": args.reach, "far": far}
         args.json.write_text(json.dumps(found, indent=1) + "\n")
@@ -237,6 +239,22 @@ def table(parts: Sequence[float], measured: Sequence[Measured], reach: float, fa
         values = [*(m[row.key] for m in measured), *([far[row.key]] if row.key in far else [])]
         told = "".join(f"{value:>14.{row.digits}f}" for value in values)
         lines.append(f"{row.name + (', ' + row.unit if row.unit else ''):<46}{told}")
+    return "\n".join(lines)
+
+
+def markdown(
+    parts: Sequence[float], measured: Sequence[Measured], reach: float, far: Measured
+) -> str:
+    del parts, reach
+    lines = [
+        "| | " + "measured | " * len(measured) + "fitted |",
+        "|---" * (len(measured) + 2) + "|",
+    ]
+    for row in ROWS:
+        cells = [f"{m[row.key]:,.{row.digits}f}" for m in measured]
+        cells.append(f"{far[row.key]:,.{row.digits}f}" if row.key in far else "")
+        unit = f", {row.unit}" if row.unit else ""
+        lines.append(f"| {row.name}{unit} | {' | '.join(cells)} |")
     return "\n".join(lines)
 
 
