@@ -226,7 +226,8 @@ def strategic_patch(
 ) -> Request:
     """Items of a list are added, or with `$patch: delete` removed, by their key.
 
-    Only for built-in kinds. Guarded if `body` carries `metadata.uid`: another object of that name answers 409.
+    Only for built-in kinds. Guarded if `body` carries `metadata.uid`: another object of that name
+    answers 409.
     """
     path = resource.path(namespace, name)
     return _patch(resource, path, STRATEGIC_PATCH, body, [("fieldManager", manager)])
