@@ -9,8 +9,8 @@ from reroll.cli.output import add_output_flag
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.description = (
         "End the hold of workloads, or of a namespace; and that a workload is held at a revision,\n"
-        "after an undo. What changed meanwhile rolls now, once: by the controller if there is one,\n"
-        "else with the next `reroll sync`.\n\n"
+        "after an undo. What changed meanwhile rolls now, once: by the controller if there is\n"
+        "one, else with the next `reroll sync`.\n\n"
         "  reroll release -n shop deployment/web\n"
         "  reroll release namespace/shop"
     )
