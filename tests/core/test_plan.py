@@ -52,6 +52,7 @@ def test_the_order_of_the_gates() -> None:
         "went_back",
         "unfinished",
         "unrecorded",
+        "other_pins",
         "copy_missing",
         "held_at",
         "contested",

@@ -4,7 +4,7 @@ from datetime import datetime
 
 from reroll.core import revisions
 from reroll.core.compare import Change, Comparison, Snapshot, is_newer_than_pods
-from reroll.core.decided import Plan, number, record_of
+from reroll.core.decided import Plan, number, record_of, written
 from reroll.core.holds import debouncing, held, paused, unread
 from reroll.core.kinds import Strategy
 from reroll.core.reasons import Reason
@@ -45,6 +45,25 @@ def as_chosen(seen: Snapshot, now: datetime, *, is_new: bool = False) -> dict[st
         pins |= {source: pin for source, pin in lost.items() if source in pins}
     is_held = any(there.get(source, pin) != pin for source, pin in pins.items())
     return {"pins": text_of(pins), "held": now if is_held else None}
+
+
+def other_pins(seen: Snapshot, found: Comparison, now: datetime) -> Plan | None:
+    """The template has other pins than the record knows, or no longer: that goes on record."""
+    record = seen.workload.record
+    if found.changes or not isinstance(record, Record) or not revisions.applies(seen):
+        return None
+    if revisions.task(seen):
+        return None
+    is_chosen = bool(revisions.chosen_by_somebody(seen))
+    if record.pins is None:
+        reason, more = Reason.RECORDED, as_chosen(seen, now)
+    elif is_chosen and record.held is None:
+        reason, more = Reason.UNDONE, {"held": now}
+    elif record.held is not None and not is_chosen:
+        reason, more = Reason.RECORDED, {"held": None}
+    else:
+        return None
+    return written(seen, found, now, reason, reason.sentence, **more)
 
 
 def copy_missing(seen: Snapshot, found: Comparison, _now: datetime) -> Plan | None:

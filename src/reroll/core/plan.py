@@ -32,6 +32,7 @@ from reroll.core.pinned import (
     copy_missing,
     held_at,
     opting_out,
+    other_pins,
     pinned,
     pods_have,
     text_of,
@@ -165,16 +166,6 @@ def unrecorded(seen: Snapshot, found: Comparison, now: datetime) -> Plan | None:
         return written(seen, found, now, Reason.KEY_ROTATED, Reason.KEY_ROTATED.sentence)
     if record.s != found.wanted:
         return written(seen, found, now, Reason.RECORDED, Reason.RECORDED.sentence)
-    if not revisions.applies(seen) or revisions.task(seen):
-        return None
-    chosen = bool(revisions.chosen_by_somebody(seen))
-    if record.pins is None:
-        more = as_chosen(seen, now)
-        return written(seen, found, now, Reason.RECORDED, Reason.RECORDED.sentence, **more)
-    if chosen and record.held is None:
-        return written(seen, found, now, Reason.UNDONE, Reason.UNDONE.sentence, held=now)
-    if record.held is not None and not chosen:
-        return written(seen, found, now, Reason.RECORDED, Reason.RECORDED.sentence, held=None)
     return None
 
 
@@ -215,6 +206,7 @@ GATES: tuple[Gate, ...] = (
     went_back,
     unfinished,
     unrecorded,
+    other_pins,
     copy_missing,
     held_at,
     contested,
