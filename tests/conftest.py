@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, settings
 from tests.support import session
 from tests.support.tools import Audit, Grants, Identity, Runner, Tool
 
@@ -23,6 +24,10 @@ from reroll.devcluster.api import Api, path_to
 from reroll.devcluster.cluster import DevCluster
 
 pytest_plugins = ["tests.support.fixtures_fault", "tests.support.fixtures_image"]
+
+# A busy machine is no reason to fail.
+settings.register_profile("busy", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("busy")
 
 RUN_FOLDER = pytest.StashKey[Path]()
 WORKER_KEY = "reroll_run_folder"

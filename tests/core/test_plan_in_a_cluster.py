@@ -133,5 +133,5 @@ class Machine(RuleBasedStateMachine):
             assert self.cluster.stale() <= excused, "pods have old content, and nobody will know"
 
 
-Machine.TestCase.settings = settings(max_examples=100, stateful_step_count=25, deadline=None)
+Machine.TestCase.settings = settings(max_examples=100, stateful_step_count=25)
 TestCluster = Machine.TestCase

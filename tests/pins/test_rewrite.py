@@ -83,7 +83,7 @@ names = st.builds("{}{}{}".format, word, st.sampled_from(["", "-", ".", "-."]), 
 some_pins = st.dictionaries(st.tuples(st.sampled_from(["ConfigMap", "Secret"]), names), names)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(some_pins)
 def test_pins_that_are_written_are_read_the_same(pins: dict[tuple[str, str], str]) -> None:
     assert read_pins(write_pins(pins)) == pins
@@ -98,7 +98,7 @@ json_values = st.recursive(
 )  # fmt: skip
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.dictionaries(st.sampled_from(["containers", "volumes", "initContainers"]), json_values))
 def test_whatever_a_spec_looks_like_it_is_walked_without_an_error(spec: dict[str, Any]) -> None:
     list(rewrites(spec, PINS))

@@ -107,7 +107,7 @@ def run(text: str, *, names: bool = False) -> str:
     return render(manifests, Options(naming=Naming(names, keyed=True))).decode()
 
 
-FEW = settings(max_examples=50, deadline=None)
+FEW = settings(max_examples=50)
 
 
 @FEW
