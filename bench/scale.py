@@ -146,7 +146,10 @@ class _One:
         crowd, wanted = self._crowd, self._size.workloads
         since, new = time.perf_counter(), wanted - len(crowd.adopted)
         self._replica.start(*FLAGS)
+        before = crowd.rolls
         await crowd.until(lambda: len(crowd.adopted) >= wanted, LIMIT)
+        if crowd.rolls != before:
+            raise RuntimeError(f"adopting rolled {crowd.rolls - before} workloads")
         self._found["adopted_s"] = new / (time.perf_counter() - since)
         self._replica.stop()
 
