@@ -12,6 +12,7 @@ from reroll.core.decided import Plan
 from reroll.core.digest import reference_digest
 from reroll.core.kinds import KINDS, Kind, Strategy
 from reroll.core.objects import Content, Key, Moment, Reference
+from reroll.core.patches import patch
 from reroll.core.pins import TOKEN, copy_name
 from reroll.core.plan import plan, restart
 from reroll.core.policy import Hold
@@ -305,6 +306,29 @@ def test_pods_that_are_replaced_by_hand_or_by_eviction_get_the_pins_of_the_templ
 def test_a_restart_by_hand_keeps_the_pins_and_records_nothing() -> None:
     found = restart(seen({APP: TWO}, record({APP: ONE}, pins()), pins()), NOW, "why not")
     assert (found.record, found.pins, found.roll) == (None, None, Strategy.RESTART)
+
+
+def test_without_anything_to_pin_a_roll_is_as_any_other() -> None:
+    before = msgspec.structs.replace(ONE, immutable=True)
+    after = msgspec.structs.replace(TWO, immutable=True)
+    with_pins = seen({APP: after}, record({APP: before}, {}))
+    without = seen({APP: after}, record({APP: before}, None), policy=EAGER)
+    both = [patch(one.workload, KINDS[0], plan(one, NOW)) for one in (with_pins, without)]
+    assert [one["path"] for one in both[0]] == [one["path"] for one in both[1]]
+
+
+@pytest.mark.parametrize("pinned", [True, False], ids=["what is pinned", "something else"])
+def test_a_rollout_is_restarted_only_if_its_template_stays_as_it_is(pinned: bool) -> None:
+    policy = msgspec.structs.replace(POLICY, strategy=Strategy.RESTART)
+    more = reference(configmap("more"), added=True)
+    before = {APP: ONE, more: content({"b": "1"})}
+    after = {APP: TWO, more: before[more]} if pinned else {APP: ONE, more: content({"b": "2"})}
+    after = {one: msgspec.structs.replace(held, changed=LATER) for one, held in after.items()}
+    rollout = KIND["Rollout"]
+    given = seen(after, record(before, pins()), pins(), kind=rollout, policy=policy)
+    operations = patch(given.workload, rollout, plan(given, NOW))
+    restarts = [one for one in operations if one["path"] == "/spec/restartAt"]
+    assert bool(restarts) is not pinned
 
 
 def test_another_digest_key_is_another_name_and_no_reason_to_roll() -> None:

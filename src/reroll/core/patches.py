@@ -35,12 +35,15 @@ def patch(
     operations = _record(workload, write(plan.record)) if plan.record else []
     if operations:
         workload = msgspec.structs.replace(workload, has_annotations=True)
-    if plan.pins is not None:
+    is_new = bool(plan.renames) or (
+        plan.pins is not None and (plan.pins or None) != workload.pins_text
+    )
+    if plan.pins or is_new:
         operations += _pins(workload, kind, plan)
         workload = msgspec.structs.replace(
             workload, has_template_metadata=True, has_template_annotations=True
         )
-    if plan.roll is Strategy.RESTART and not (kind.restart_at and plan.pins is not None):
+    if plan.roll is Strategy.RESTART and not (kind.restart_at and is_new):
         # A changed template replaces the pods already.
         operations += _restart(workload, kind, plan)
     elif plan.roll in _MARKED:
