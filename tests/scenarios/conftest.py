@@ -42,9 +42,20 @@ def _no_cluster() -> DevCluster:
 
 
 @pytest.fixture
-def reroll_kubeconfig(kubeconfig_for: Callable[..., Path], chart_rules: list[rights.Rule]) -> Path:
-    """An identity with the rights that the chart gives the controller, and no others."""
-    return kubeconfig_for(chart_rules, None)
+def reroll_kubeconfig(
+    cluster: DevCluster, kubeconfig_for: Callable[..., Path], chart_rules: list[rights.Rule]
+) -> Iterator[Path]:
+    """An identity with the rights that the chart gives the controller, and no others.
+
+    They are enough: whatever a scenario does with it, no role is found wanting.
+    """
+    since = cluster.audit_log.stat().st_size
+    login = kubeconfig_for(chart_rules, None)
+    yield login
+    with cluster.audit_log.open("rb") as log:
+        log.seek(since)
+        refused = [line for line in log if b'"forbid"' in line and login.stem.encode() in line]
+    assert refused == []
 
 
 @pytest.fixture
