@@ -62,7 +62,7 @@ def install(api: Api, definitions: Iterable[Object] = DEFINITIONS) -> None:
 
 
 def _is_established(definition: Object) -> bool:
-    conditions = definition.get("status", {}).get("conditions", ())
+    conditions = definition.get("status", {}).get("conditions") or ()
     return any(c["type"] == "Established" and c["status"] == "True" for c in conditions)
 
 

@@ -155,7 +155,7 @@ def test_an_api_that_is_not_served_switches_off_what_needs_it_and_no_more(
 ) -> None:
     app = build.deployment(uses="configmap/app", annotations=ENABLED)
     stage.make(build.configmap("app"), app)
-    fault_proxy.inject(Answer(404), Match(path="/apis/reroll.dev/"))
+    fault_proxy.inject(Answer(404), Match(path="/apis/reroll.dev/"), times=None)
     controller(*web.flags, *INJECTIONS, kubeconfig=fault_proxy.kubeconfig(reroll_kubeconfig))
     number = stage.adopted(app)["n"]
 

@@ -82,8 +82,7 @@ def configs(stage: Stage) -> set[str]:
 @pytest.fixture
 def account(cluster: DevCluster, api: Api, namespace: str, tmp_path: Path) -> Callable[[str], Path]:
     """`account("name")`: a kubeconfig of a service account of the test's namespace."""
-    grants = Grants(cluster, api, namespace, tmp_path)
-    return lambda name: grants._written(name, f"system:serviceaccount:{namespace}:{name}")
+    return Grants(cluster, api, namespace, tmp_path).login
 
 
 def test_a_helm_upgrade_leaves_old_pods_their_old_config(

@@ -19,7 +19,7 @@ def is_complete(job: Object) -> bool:
 
 
 def has_condition(seen: Object, kind: str, status: str = "True") -> bool:
-    conditions = seen.get("status", {}).get("conditions", ())
+    conditions = seen.get("status", {}).get("conditions") or ()
     return any(each["type"] == kind and each["status"] == status for each in conditions)
 
 
