@@ -93,6 +93,7 @@ async def _main(settings: Settings, environment: Mapping[str, str]) -> None:
         telemetry = Telemetry(metrics, recorder)
         feature = Rollouts(client, clock, settings, telemetry, namespace)
         recorder.identify = feature.world.sources.identity
+        recorder.is_busy = lambda: feature.roller.queue.is_ready
         metrics.workloads.set_function(lambda: len(feature.world.workloads))
         metrics.sources.set_function(lambda: len(feature.world.sources))
         metrics.queue_depth.set_function(lambda: len(feature.roller.queue))

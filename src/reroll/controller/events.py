@@ -23,6 +23,8 @@ from reroll.kube.errors import ApiError, Throttled, Unavailable
 EVENTS = wire.Resource("", "v1", "events", "Event")
 WAITING_AT_MOST = 2000
 TRIES = 3
+PATIENCE = 2.0
+"""Seconds that an Event waits for rolls at most."""
 log = Log("reroll.events")
 
 
@@ -38,12 +40,14 @@ class Recorder:
     ) -> None:
         self._client, self._clock, self._instance = client, clock, instance
         self._gather_for = gather_for
-        self._waiting: deque[tuple[str, dict[str, Any]]] = deque()
+        self._waiting: deque[tuple[float, str, dict[str, Any]]] = deque()
         self._some = asyncio.Event()
         self._idle = asyncio.Event()
         self._idle.set()
         self._sources: dict[Key, list[str]] = {}
         self._drop = on_drop
+        self.is_busy: Callable[[], bool] = lambda: False
+        """Whether there is something more urgent to ask the API server for."""
         self.identify: Callable[[Key], tuple[str, str]] = lambda _: ("v1", "")
         """The apiVersion and uid of a source: `kubectl describe` shows Events with both only."""
 
@@ -80,8 +84,15 @@ class Recorder:
             await self._some.wait()
             self._some.clear()
             while self._waiting:
-                await self._send(*self._waiting.popleft())
+                await self._make_way(self._waiting[0][0])
+                _, namespace, event = self._waiting.popleft()
+                await self._send(namespace, event)
             self._idle.set()
+
+    async def _make_way(self, since: float) -> None:
+        """What is about to roll comes first, as long as nobody waits long for an Event."""
+        while self.is_busy() and self._clock.monotonic() < since + PATIENCE:  # noqa: ASYNC110  nobody tells when it ends
+            await asyncio.sleep(0.05)
 
     async def _gather(self) -> None:
         while True:
@@ -103,10 +114,8 @@ class Recorder:
         if len(self._waiting) >= WAITING_AT_MOST:
             self._waiting.popleft()
             self._drop()
-        now = self._clock.now()
-        self._waiting.append(
-            (regarding["namespace"], self._event(regarding, kind, reason, action, message, now))
-        )
+        event = self._event(regarding, kind, reason, action, message, self._clock.now())
+        self._waiting.append((self._clock.monotonic(), regarding["namespace"], event))
         self._some.set()
         self._idle.clear()
 

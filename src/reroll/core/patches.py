@@ -6,6 +6,7 @@ below a parent that exists; so it is also what guards each parent that has to be
 """
 
 from datetime import UTC, timedelta
+from functools import lru_cache
 from typing import Any
 
 import msgspec
@@ -23,8 +24,9 @@ Steps = tuple[str | int, ...]
 RESTARTED_AT = "kubectl.kubernetes.io/restartedAt"
 
 
+@lru_cache(maxsize=1024)
 def pointer(*steps: str | int) -> str:
-    """A JSON Pointer."""
+    """A JSON Pointer; there are few of them, and each is needed for every roll."""
     return "".join("/" + str(step).replace("~", "~0").replace("/", "~1") for step in steps)
 
 
