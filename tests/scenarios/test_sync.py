@@ -192,6 +192,7 @@ def test_a_roll_of_sync_is_none_for_the_controller_and_the_other_way_round(
 
     stage.change("Secret", "db", password="newer")
     stage.rolled(web, number)
+    stage.settled(web)  # else its ReplicaSet may never be made
 
     assert sync("--exit-code").code == Exit.NOTHING
 

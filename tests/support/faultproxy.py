@@ -66,6 +66,9 @@ class FaultProxy:
         for task in left:
             task.cancel()
         await asyncio.gather(*left, return_exceptions=True)
+        # A task that never began closes nothing, and who says good-bye in TLS waits for an answer.
+        for transport in list(self._loop._transports.values()):  # type: ignore[attr-defined]
+            transport.abort()
         # What a cancelled handshake closes, and one whose client was killed, closes some turns of
         # the loop later: on a busy machine there may be no more than one in a while.
         for _ in range(20):
