@@ -10,14 +10,12 @@ import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from typing import NamedTuple, TypedDict, TypeVar, Unpack
 
-import msgspec
-
 from reroll.cli.errors import CommandError, Exit
 from reroll.cli.flags import add_flags as add_flags  # noqa: PLC0414  they go together
 from reroll.core.dialects.table import ALL
 from reroll.core.kinds import KINDS, Kind
 from reroll.core.workloads import Manifest, Workload, workload
-from reroll.kube import wire
+from reroll.kube import discovery, wire
 from reroll.kube.auth import load
 from reroll.kube.client import Client
 from reroll.kube.decode import Decoder, Versioned
@@ -35,24 +33,6 @@ class Which(TypedDict, total=False):
     metadata_only: bool
     everywhere: bool
     """In all namespaces, whichever was asked for."""
-
-
-class _Served(msgspec.Struct):
-    """What a group of APIs has, as everybody who is logged in may ask."""
-
-    class Resource(msgspec.Struct):
-        name: str
-        kind: str = ""
-        namespaced: bool = True
-
-    resources: list[Resource]
-
-
-class _Group(msgspec.Struct, rename="camel"):
-    class Version(msgspec.Struct):
-        version: str
-
-    preferred_version: Version
 
 
 class Found(NamedTuple):
@@ -119,30 +99,15 @@ class View:
         """Whether there is such an API; in doubt, yes."""
         if not resource.group:
             return True
-        path = f"/apis/{resource.group}/{resource.version}"
         try:
-            raw = await self.client.send(wire.Request("GET", path, verb="get"))
-        except NotFound:
-            return False
+            return await discovery.serves(self.client, resource)
         except Forbidden:
             return True
-        served = msgspec.json.decode(raw, type=_Served).resources
-        return any(one.name == resource.plural for one in served)
 
     async def find(self, group: str, kind: str) -> wire.Resource | None:
         """The resource of a kind, as the API server has it; `None` if it has none."""
-        version, base = "v1", "/api"
-        try:
-            if group:
-                base = f"/apis/{group}"
-                raw = await self.client.send(wire.Request("GET", base, verb="get"))
-                version = msgspec.json.decode(raw, type=_Group).preferred_version.version
-            raw = await self.client.send(wire.Request("GET", f"{base}/{version}", verb="get"))
-        except NotFound:
-            return None
-        for one in msgspec.json.decode(raw, type=_Served).resources:
-            if one.kind == kind and "/" not in one.name:
-                return wire.Resource(group, version, one.name, kind, one.namespaced)
+        for version in (await discovery.versions(self.client, group))[:1]:
+            return await discovery.find(self.client, f"{group}/{version}".lstrip("/"), kind)
         return None
 
     async def get(

@@ -10,35 +10,54 @@ from reroll.kube.client import Client
 from reroll.kube.errors import NotFound
 
 
-class _Served(msgspec.Struct):
-    class Resource(msgspec.Struct):
-        name: str
-        kind: str = ""
-        namespaced: bool = True
+class Served(msgspec.Struct):
+    """One resource of a version of a group; those with a slash are parts of others."""
 
-    resources: list[Resource]
+    name: str
+    kind: str = ""
+    namespaced: bool = True
+
+
+class _Resources(msgspec.Struct):
+    resources: list[Served] = []
 
 
 class _Group(msgspec.Struct):
     class Version(msgspec.Struct):
         version: str
 
-    versions: list[Version]
+    versions: list[Version] = []
 
 
-_served = msgspec.json.Decoder(_Served)
+_resources = msgspec.json.Decoder(_Resources)
 _group = msgspec.json.Decoder(_Group)
+
+
+def root(group: str, version: str) -> str:
+    """The path of one version of a group."""
+    return f"/apis/{group}/{version}" if group else f"/api/{version}"
+
+
+async def resources(client: Client, group: str, version: str) -> list[Served] | None:
+    """What one version of a group has; `None` if it is not served."""
+    try:
+        raw = await client.send(wire.Request("GET", root(group, version), verb="get"))
+    except NotFound:
+        return None
+    return _resources.decode(raw).resources
+
+
+async def serves(client: Client, *wanted: wire.Resource) -> bool:
+    """Whether all of these are there; they are of one version of a group."""
+    found = await resources(client, wanted[0].group, wanted[0].version)
+    names = {one.name for one in found or ()}
+    return all(one.plural in names for one in wanted)
 
 
 async def find(client: Client, api_version: str, kind: str) -> wire.Resource | None:
     """The resource of a kind in one version of its API; `None` if it is not served."""
     group, _, version = api_version.rpartition("/")
-    path = f"/apis/{group}/{version}" if group else f"/api/{version}"
-    try:
-        raw = await client.send(wire.Request("GET", path, verb="get"))
-    except NotFound:
-        return None
-    for one in _served.decode(raw).resources:
+    for one in await resources(client, group, version) or ():
         if one.kind == kind and "/" not in one.name:
             return wire.Resource(group, version, one.name, kind, one.namespaced)
     return None

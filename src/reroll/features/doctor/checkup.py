@@ -20,9 +20,9 @@ from reroll.core.rights import Feature
 from reroll.core.workloads import Metadata
 from reroll.features.doctor.access import Question, ask, by_feature, lacks
 from reroll.features.doctor.features import APIS, questions_of, switched_on
-from reroll.kube import wire
+from reroll.kube import discovery, wire
 from reroll.kube.client import Client
-from reroll.kube.errors import ApiError, NotFound
+from reroll.kube.errors import ApiError
 from reroll.kube.lease import LEASES
 from reroll.kube.watch import Watch
 from reroll.settings import Settings
@@ -100,15 +100,8 @@ class Checkup:
             self._known = missing
 
     async def _unserved(self, features: Collection[Feature]) -> list[Feature]:
-        found = []
-        for feature in sorted(features & APIS.keys()):
-            api = APIS[feature]
-            try:
-                path = f"/apis/{api.api_version}"
-                await self._client.send(wire.Request("GET", path, verb="get"))
-            except NotFound:
-                found.append(feature)
-        return found
+        asked = sorted(features & APIS.keys())
+        return [one for one in asked if not await discovery.serves(self._client, APIS[one])]
 
     async def _tell(self, missing: Mapping[Feature, str]) -> None:
         news = {one: why for one, why in missing.items() if why != self._known.get(one)}

@@ -10,7 +10,6 @@ import msgspec
 
 from reroll.core.workloads import Metadata
 from reroll.features.pins.manifests import (
-    GROUP,
     VERSIONS,
     Manifest,
     Mode,
@@ -20,7 +19,7 @@ from reroll.features.pins.manifests import (
     webhooks,
 )
 from reroll.features.pins.modes import Seen
-from reroll.kube import wire
+from reroll.kube import discovery, wire
 from reroll.kube.client import Client
 from reroll.kube.errors import Forbidden, NotFound
 
@@ -46,26 +45,14 @@ class _Certificates(msgspec.Struct):
     data: dict[str, str] | None = None
 
 
-class _Resources(msgspec.Struct):
-    class Resource(msgspec.Struct):
-        name: str
-
-    resources: list[Resource]
-
-
 async def see(client: Client, namespace: str, url: str = "") -> Seen:
     """What the cluster serves; `namespace` is the controller's, where the webhook would be."""
-    served = [version for version in VERSIONS if await _serves(client, version)]
+    served = [
+        version
+        for version in VERSIONS
+        if await discovery.serves(client, policies(version), bindings(version))
+    ]
     return Seen(frozenset(served), url or await _service(client, Service(namespace)))
-
-
-async def _serves(client: Client, version: str) -> bool:
-    try:
-        raw = await client.send(wire.Request("GET", f"/apis/{GROUP}/{version}", verb="get"))
-    except NotFound:
-        return False
-    names = {one.name for one in msgspec.json.decode(raw, type=_Resources).resources}
-    return {policies(version).plural, bindings(version).plural} <= names
 
 
 async def _service(client: Client, service: Service) -> Service | str:

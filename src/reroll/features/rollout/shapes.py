@@ -6,35 +6,17 @@ told, once for each thing that is wrong with it.
 
 import asyncio
 from collections.abc import Mapping
-from typing import TypeVar
 
 import msgspec
 
 from reroll.controller.logs import Log
 from reroll.core import schemas
 from reroll.core.kinds import Kind, SourceKind
-from reroll.kube import wire
+from reroll.kube import discovery, wire
 from reroll.kube.client import Client
 from reroll.kube.errors import ApiError, NotFound
 
 Row = Kind | SourceKind
-T = TypeVar("T")
-
-
-class _Served(msgspec.Struct):
-    class Resource(msgspec.Struct):
-        name: str
-        kind: str = ""
-        namespaced: bool = True
-
-    resources: list[Resource] = []
-
-
-class _Group(msgspec.Struct):
-    class Version(msgspec.Struct):
-        version: str
-
-    versions: list[Version] = []
 
 
 class Shapes:
@@ -69,32 +51,27 @@ class Shapes:
 
 async def problems(client: Client, row: Row) -> list[str]:
     """What is wrong with a row, as far as the API server tells; nothing of what is not served."""
-    resource = wire.resource_of(row)
-    served = await _get(client, _root(resource), _Served)
+    served = await discovery.resources(client, row.group, row.version)
     if served is None:
-        group = await _get(client, f"/apis/{row.group}", _Group) if row.group else None
-        versions = [one.version for one in group.versions] if group else []
+        versions = await discovery.versions(client, row.group)
         if not versions:
             return []
         return [f"version: {row.group} has no {row.version}; it has {', '.join(versions)}"]
-    named = [one for one in served.resources if one.kind == row.kind and "/" not in one.name]
+    named = [one for one in served if one.kind == row.kind and "/" not in one.name]
     if not named:
         return []
     if row.plural not in {one.name for one in named}:
         return [f"resource: {row.kind} is not {row.plural}; it is {named[0].name}"]
     if not named[0].namespaced:
         return [f"kind: {row.kind} is in no namespace, and what rolls has to be in one"]
-    document = await _get(client, f"/openapi/v3{_root(resource)}", schemas.Document)
+    document = await _document(client, row)
     return schemas.problems(row, document) if document else []
 
 
-def _root(resource: wire.Resource) -> str:
-    return f"/apis/{resource.api_version}" if resource.group else f"/api/{resource.version}"
-
-
-async def _get(client: Client, path: str, type_: type[T]) -> T | None:
+async def _document(client: Client, row: Row) -> schemas.Document | None:
+    path = f"/openapi/v3{discovery.root(row.group, row.version)}"
     try:
         raw = await client.send(wire.Request("GET", path, verb="get"))
-        return msgspec.json.decode(raw, type=type_)
     except NotFound:
         return None
+    return msgspec.json.decode(raw, type=schemas.Document)
