@@ -117,6 +117,7 @@ def test_a_file_may_write_values_as_yaml_does(key: str, given: Any, value: Any) 
             "reloader.stakater.com/auto=_",
             "renames reloader.stakater.com/auto to '_', which is no name",
         ),
+        ("webhook_names", "reroll.svc,a b", "names no host with 'a b'"),
         ("reloader_strategy", "env", "is none of env-vars, annotations"),
         ("workload_selector", "a=b=c", 'is not a label selector; write e.g. "team=shop"'),
         ("source_selector", "in (", "is not a label selector"),

@@ -19,6 +19,7 @@ from reroll.core.values import (
     Address,
     DialectNames,
     FeatureNames,
+    Hosts,
     KindNames,
     LabelSelector,
     OtherNames,
@@ -202,13 +203,13 @@ class Settings(msgspec.Struct, frozen=True):
         ),
     ] = Address("")
     webhook_names: Annotated[
-        Texts,
+        Hosts,
         About(
             RUN,
             "names and addresses by which the API server calls it (default: of its Service)",
             "reroll-webhook.reroll.svc",
         ),
-    ] = ()
+    ] = Hosts(())
     webhook_configuration: Annotated[
         str,
         About(RUN, "MutatingWebhookConfiguration whose caBundle is kept current", "reroll-pins"),

@@ -19,7 +19,15 @@ import yaml
 from reroll import __version__
 from reroll.core import rights
 from reroll.core.kinds import KINDS, SOURCE_KINDS
-from reroll.core.values import Address, DialectNames, KindNames, OtherNames, SourceKinds, Texts
+from reroll.core.values import (
+    Address,
+    DialectNames,
+    Hosts,
+    KindNames,
+    OtherNames,
+    SourceKinds,
+    Texts,
+)
 from reroll.features.pins import manifests
 from reroll.settings import ROWS, SETTINGS, Setting
 
@@ -126,6 +134,7 @@ SETTING_TYPES: dict[Any, dict[str, Any]] = {
     timedelta: {"type": "string", "pattern": r"^([0-9]+(\.[0-9]+)?(ms|s|m|h|d))+$|^0$"},
     Address: {"type": "string", "pattern": r"^(.*:[0-9]{1,5})?$"},
     Texts: TEXTS,
+    Hosts: TEXTS,
     KindNames: _named(*(kind.name for kind in KINDS)),
     SourceKinds: _named(*(source.name for source in SOURCE_KINDS)),
     DialectNames: TEXTS,

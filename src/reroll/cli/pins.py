@@ -76,7 +76,7 @@ def _add_install(parser: argparse.ArgumentParser) -> None:
     _add_place(parser)
     parser.add_argument(
         "--mode",
-        choices=("auto", *Mode),
+        choices=("auto", *(mode.value for mode in Mode)),
         default="auto",
         help="how (default: auto, the best that the cluster can do)",
     )
@@ -107,7 +107,7 @@ def _add_install(parser: argparse.ArgumentParser) -> None:
 
 def _add_uninstall(parser: argparse.ArgumentParser) -> None:
     _add_name(parser)
-    installable = (Mode.POLICY, Mode.WEBHOOK)
+    installable = (Mode.POLICY.value, Mode.WEBHOOK.value)
     parser.add_argument(
         "--mode", choices=("all", *installable), default="all", help="only this (default: all)"
     )

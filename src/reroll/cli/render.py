@@ -72,7 +72,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     names.add_argument(
         "--hash",
-        choices=[*Hash],
+        choices=[one.value for one in Hash],
         default=Hash.REROLL,
         help="how it is made (default: reroll); kustomize's has no key, also for Secrets",
     )

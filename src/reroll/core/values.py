@@ -22,12 +22,15 @@ Texts = tuple[str, ...]
 _ANNOTATION = re.compile(
     r"([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-._A-Za-z0-9]*[A-Za-z0-9])?"
 )
+_HOST = re.compile(r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?|[0-9a-f:.]*:[0-9a-f:.]*")
 LabelSelector = NewType("LabelSelector", str)
 Address = NewType("Address", str)
 KindNames = NewType("KindNames", tuple[str, ...])
 SourceKinds = NewType("SourceKinds", tuple[str, ...])
 DialectNames = NewType("DialectNames", tuple[str, ...])
 FeatureNames = NewType("FeatureNames", tuple[str, ...])
+Hosts = NewType("Hosts", tuple[str, ...])
+"""Names of hosts, or addresses."""
 OtherNames = NewType("OtherNames", tuple[str, ...])
 """`name=other` each."""
 
@@ -93,6 +96,13 @@ def _other_names(given: Any) -> Texts:
     return tuple(pairs)
 
 
+def _hosts(given: Any) -> Texts:
+    hosts = _texts(given)
+    if wrong := [host for host in hosts if not _HOST.fullmatch(host)]:
+        raise ValueError(f"names no host with {wrong[0]!r}; write e.g. reroll-webhook.reroll.svc")
+    return hosts
+
+
 def _selector(given: Any) -> str:
     if parse_selector(text := _text(given)) is None:
         raise ValueError('is not a label selector; write e.g. "team=shop"')
@@ -144,6 +154,7 @@ PARSERS: dict[Any, Callable[[Any], Any]] = {
     Texts: _texts,
     DialectNames: _dialects,
     FeatureNames: _features,
+    Hosts: _hosts,
     OtherNames: _other_names,
     LabelSelector: _selector,
     Address: _address,
