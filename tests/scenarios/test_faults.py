@@ -13,6 +13,8 @@ from tests.support import build
 from tests.support.faultproxy import FaultProxy
 from tests.support.faults import Answer, Cut, Delay, DropResponse, Fault, Match, Silence, WatchError
 
+from reroll.devcluster.api import path_to
+
 Start = Callable[..., Controller]
 WATCHED = ("configmaps", "secrets", "deployments")
 FLAGS = ("--debounce", "0")
@@ -295,3 +297,22 @@ def test_a_source_that_is_made_while_somebody_asks_for_it_in_vain_is_not_missed(
     stage.change("ConfigMap", "other", key="new")
 
     assert stage.rolled(web, since=first["n"])["by"] == ["configmap/other"]
+
+
+def test_annotations_that_nobody_told_it_of_are_no_refusal(
+    fault_proxy: FaultProxy, stage: Stage, shaky: Start, blind: Callable[[str], None]
+) -> None:
+    """A new workload has none until its own controller writes the first, often just then."""
+    stage.api.patch(path_to("Namespace", stage.namespace), {"metadata": {"annotations": ENABLED}})
+    stage.make(build.secret("db"))
+    one = shaky()
+    fault_proxy.inject(Delay(20.0), GET_SECRET)
+    web = build.statefulset("web", replicas=0, uses="secret/db")
+    stage.make(web)
+    fault_proxy.wait_for("Delay", GET_SECRET)
+    blind("statefulsets")
+    stage.annotate(web, note="the first")
+    fault_proxy.clear()
+
+    stage.adopted(web)
+    assert not one.said("Rejected")

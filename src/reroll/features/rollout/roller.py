@@ -19,7 +19,7 @@ from reroll.core.compare import Snapshot, compare
 from reroll.core.decided import Plan
 from reroll.core.kinds import Kind, Strategy
 from reroll.core.objects import Key
-from reroll.core.patches import patch, writes_template
+from reroll.core.patches import Operation, patch, writes_template
 from reroll.core.plan import plan
 from reroll.core.reasons import Reason
 from reroll.core.records import Record, successor, write
@@ -257,8 +257,8 @@ class Roller:
         try:
             raw = await self._client.send(request)
         except Invalid:
-            if await self._is_stale(seen):
-                raise Conflict(f"{key} has another record than it had") from None
+            if await self._is_stale(seen, decided, operations):
+                raise Conflict(f"{key} is another than it was") from None
             raise
         except Unavailable:
             self._unanswered[key] = (seen, decided)
@@ -311,7 +311,7 @@ class Roller:
         retry_after = error.retry_after if isinstance(error, ApiError) else None
         return self._backoff.failed(key, max(at_least, retry_after or 0.0))
 
-    async def _is_stale(self, seen: Snapshot) -> bool:
+    async def _is_stale(self, seen: Snapshot, decided: Plan, sent: list[Operation]) -> bool:
         """Whether a patch was refused because the workload is another one than we thought."""
         before = seen.workload
         try:
@@ -319,11 +319,9 @@ class Roller:
         except ApiError:
             return False
         tracked = self._world.workloads.get(before.key)
-        after = tracked.workload if tracked else None
-        return after is None or (after.record_text, after.generation) != (
-            before.record_text,
-            before.generation,
-        )
+        if tracked is None or tracked.workload.generation != before.generation:
+            return True
+        return patch(tracked.workload, seen.kind, decided, seen.policy.pause) != sent
 
 
 def report(kind: Kind, seen: Workload, decided: Plan, result: Result) -> Report:
