@@ -62,6 +62,16 @@ async def test_an_answer_is_read_whole_and_the_connection_used_again(answer):
         pool.close()
 
 
+async def test_an_answer_that_comes_after_the_end_leaves_no_connection_open():
+    async with Scripted(OK) as server:
+        pool = server.pool()
+        answer = await pool.ask("GET", "/x")
+        await answer.body()
+        pool.close()
+        pool.keep(answer, None)
+        assert answer.transport.is_closing()
+
+
 @pytest.mark.parametrize(
     "answer",
     [

@@ -79,7 +79,9 @@ class Gateway:
     _injections: list[Injection] = field(default_factory=list)
     _streams: list[Stream] = field(default_factory=list)
     _connections: dict[Connection, asyncio.Task[None]] = field(default_factory=dict)
-    _listener: asyncio.Server | None = None
+    _listener: socket.socket | None = None
+    _guests: set[asyncio.Task[None]] = field(default_factory=set)
+    """Whoever came, from before the handshake on."""
 
     async def inject(self, injection: Injection) -> None:
         if strikes_streams(injection.fault):
@@ -95,24 +97,47 @@ class Gateway:
 
     async def accept(self) -> None:
         if not self._listener:
-            self._listener = await asyncio.start_server(
-                self._serve,
-                sock=bound(self.port),
-                ssl=self.tls,
-                limit=LIMIT,
-                ssl_shutdown_timeout=1,
-            )
+            self._listener = bound(self.port)
+            self._listener.setblocking(False)
+            self._listener.listen(100)
+            asyncio.get_running_loop().add_reader(self._listener, self._meet, self._listener)
 
     async def refuse(self) -> None:
+        """Nobody is left, not even in the middle of a handshake; `asyncio.Server` loses those."""
         if self._listener:
+            asyncio.get_running_loop().remove_reader(self._listener)
             self._listener.close()
             self._listener = None
-        tasks = list(self._connections.values())
         for connection in self._connections:
             connection.unlink()
             end(connection.writer, "rst")
-        if tasks:
-            await asyncio.wait(tasks)
+        await asyncio.sleep(0)  # A task that never began would close nothing.
+        for task in self._guests.difference(self._connections.values()):
+            task.cancel()
+        if self._guests:
+            await asyncio.wait(self._guests)
+
+    def _meet(self, listener: socket.socket) -> None:
+        try:
+            sock, _ = listener.accept()
+        except OSError:
+            return
+        sock.setblocking(False)
+        task = asyncio.ensure_future(self._welcome(sock))
+        self._guests.add(task)
+        task.add_done_callback(self._guests.discard)
+
+    async def _welcome(self, sock: socket.socket) -> None:
+        reader = asyncio.StreamReader(limit=LIMIT)
+        protocol = asyncio.StreamReaderProtocol(reader)
+        loop = asyncio.get_running_loop()
+        try:
+            transport, _ = await loop.connect_accepted_socket(
+                lambda: protocol, sock, ssl=self.tls, ssl_shutdown_timeout=1
+            )
+        except OSError:
+            return
+        await self._serve(reader, asyncio.StreamWriter(transport, protocol, reader, loop))
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         connection = Connection(reader, writer)

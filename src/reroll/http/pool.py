@@ -25,6 +25,7 @@ class Pool:
         self._common = [("Host", to.authority), *always]
         self._idle: deque[tuple[Connection, ssl.SSLContext | None]] = deque()
         self._sweep: asyncio.TimerHandle | None = None
+        self._closed = False
 
     async def ask(
         self,
@@ -47,7 +48,7 @@ class Pool:
 
     def keep(self, used: Connection, trust: ssl.SSLContext | None) -> None:
         """Whoever has read an answer to its end gives the connection back."""
-        if not used.is_reusable:
+        if self._closed or not used.is_reusable:
             used.drop()
             return
         loop = asyncio.get_running_loop()
@@ -57,6 +58,8 @@ class Pool:
             self._sweep = loop.call_later(KEEP_SECONDS, self._drop_old)
 
     def close(self) -> None:
+        """For good: answers that are still on their way are the last of their connections."""
+        self._closed = True
         if self._sweep is not None:
             self._sweep.cancel()
             self._sweep = None
