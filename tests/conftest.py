@@ -19,7 +19,7 @@ from hypothesis import HealthCheck, settings
 from tests.support import session
 from tests.support.tools import Audit, Grants, Identity, Runner, Tool
 
-from reroll.devcluster import binaries
+from reroll.devcluster import binaries, processes
 from reroll.devcluster.api import Api, path_to
 from reroll.devcluster.cluster import DevCluster
 
@@ -67,7 +67,9 @@ FAILED = pytest.StashKey[bool]()
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
-    if not hasattr(config, "workerinput") and RUN_FOLDER in config.stash:
+    if hasattr(config, "workerinput"):
+        processes.let_go()  # The main process ends them.
+    elif RUN_FOLDER in config.stash:
         session.finish(config.stash[RUN_FOLDER], keep_logs=config.stash.get(FAILED, True))
 
 

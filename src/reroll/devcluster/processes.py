@@ -100,6 +100,13 @@ def end(processes: Iterable[Process], *, grace: float) -> None:
         time.sleep(0.01)
 
 
+def let_go() -> None:
+    """Mind our children no longer: they are meant to outlive us, and Python need not warn of it."""
+    for child in _children.values():
+        child.returncode = child.poll() or 0
+    _children.clear()
+
+
 def _signal(process: Process, number: signal.Signals) -> bool:
     if not is_alive(process):
         return False
