@@ -28,7 +28,7 @@ from reroll.devcluster.api import Api, path_of, path_to
 ENABLED = {"reroll.dev/enabled": "true"}
 RECORD = "reroll.dev/state"
 STAMP = "reroll.dev/config-hash"
-PATIENCE = 30.0
+PATIENCE = 60.0
 TEMPLATES = {kind.name: kind.template for kind in KINDS}
 
 
