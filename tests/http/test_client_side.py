@@ -13,6 +13,7 @@ from reroll.http.fetch import fetch
 from reroll.http.pool import Pool
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
+CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nX: y\r\n\r\n2\r\nok\r\n"
 
 
 class Scripted(Server):
@@ -131,12 +132,26 @@ async def test_a_new_connection_that_is_closed_is_not_tried_again():
         (b"SSH-2.0-OpenSSH\r\n\r\n", "not HTTP"),
         (b"HTTP/1.1 200 OK\r\nContent-Length: x\r\n\r\n", "not HTTP"),
         (b"HTTP/1.1 200 OK\r\nX: " + b"x" * LONGEST_HEAD, "too long"),
+        (b"HTTP/1.1 103 Early Hints\r\n\r\n" * LONGEST_HEAD, "too long"),
+        (CHUNKED + b"0\r\nX: " + b"x" * 10 * LONGEST_HEAD, "too long"),
+        (CHUNKED + b"1;x=" + b"x" * 10 * LONGEST_HEAD, "too long"),
     ],
+    ids=["not HTTP", "no length", "head", "hints", "trailers", "extension of a chunk"],
 )
 async def test_what_is_no_answer_is_told_and_ends_the_connection(answer, problem):
     async with Scripted(answer) as server:
         with pytest.raises(Garbled, match=problem):
-            await ask(server.pool())
+            await asyncio.wait_for(ask(server.pool()), 30)
+
+
+async def test_what_follows_a_body_is_none_of_its_headers():
+    async with Scripted(CHUNKED + b"0\r\nX: late\r\nY: late\r\n\r\n") as server:
+        pool = server.pool()
+        answer = await pool.ask("GET", "/x")
+        assert await answer.body() == b"ok"
+        assert answer.headers == {"transfer-encoding": "chunked", "x": "y"}
+        assert answer.is_reusable
+        answer.drop()
 
 
 async def test_bytes_that_nobody_asked_for_end_the_connection():
@@ -206,6 +221,19 @@ async def test_nobody_there_is_a_sentence():
         url = server.url
     with pytest.raises(NoServer, match=r"cannot connect to 127\.0\.0\.1:\d+: .*refused"):
         await fetch("GET", url, seconds=30)
+
+
+class Plain(Server):
+    async def serve(self, reader, writer):
+        writer.write(OK)
+        await reader.read()
+
+
+async def test_a_server_without_tls_is_a_sentence():
+    async with Plain() as server:
+        url = f"https://127.0.0.1:{server.port}/"
+        with pytest.raises(NoServer, match=r"cannot connect to .*: TLS failed: \w+( \w+)+$"):
+            await fetch("GET", url, seconds=30)
 
 
 @pytest.mark.parametrize("url", ["ftp://x/", "nonsense", "http://"])

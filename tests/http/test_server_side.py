@@ -2,15 +2,19 @@
 
 import asyncio
 import contextlib
+import tracemalloc
 
 import pytest
-from tests.kube.servers import drop
+from tests.kube.servers import drop, server_tls
 
 from reroll.http import server as http_server
 from reroll.http.connection import LONGEST_HEAD
 from reroll.http.dial import Address
 from reroll.http.pool import Pool
-from reroll.http.server import BODIES, Asked, Reply, Server, routes
+from reroll.http.server import BODIES, BURST, Asked, Reply, Server, routes
+
+CHUNKED = b"POST /echo HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n"
+HELLO = b"GET /hello HTTP/1.1\r\n\r\n"
 
 
 def echo(asked: Asked) -> Reply:
@@ -23,6 +27,7 @@ def broken(_: Asked) -> Reply:
 
 TABLE = {
     ("GET", "/hello"): lambda _: Reply(body=b"hi"),
+    ("GET", "/large"): lambda _: Reply(body=bytes(2**25)),
     ("POST", "/echo"): echo,
     ("GET", "/bug"): broken,
 }
@@ -41,9 +46,24 @@ async def talk(server, sent, until=b""):
     reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
     try:
         writer.write(sent)
-        return await (reader.readuntil(until) if until else reader.read())
+        return await asyncio.wait_for(reader.readuntil(until) if until else reader.read(), 30)
     finally:
         await drop(writer)
+
+
+async def begun(server, sent):
+    """A caller whose bytes the server has read, as it has answered what stood before them."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+    writer.write(HELLO + sent)
+    await reader.readuntil(b"hi")
+    return reader, writer
+
+
+async def end(reader):
+    """What comes until the server ends the connection, in whichever way."""
+    with contextlib.suppress(ConnectionError):
+        return await asyncio.wait_for(reader.read(), 30)
+    return b""
 
 
 @pytest.mark.parametrize(
@@ -82,6 +102,21 @@ async def test_several_questions_at_once_are_answered_in_order(server):
     assert bodies == [b"x", b"y", b"z"]
 
 
+async def test_who_asks_too_much_at_once_has_to_connect_again(server):
+    got = await talk(server, HELLO * 3 * BURST)
+
+    answers = got.split(b"HTTP/1.1 200 OK\r\n")[1:]
+    assert [b"Connection: close\r\n" in each for each in answers] == [False] * (BURST - 1) + [True]
+
+
+async def test_who_asks_one_after_the_other_may_go_on(server):
+    reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+    for _ in range(3 * BURST):
+        writer.write(HELLO)
+        assert b"Connection: close" not in await reader.readuntil(b"hi")
+    await drop(writer)
+
+
 async def test_who_asks_first_may_send(server):
     head = b"POST /echo HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n"
     reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
@@ -107,15 +142,46 @@ async def test_what_cannot_be_answered_is_turned_away(server, sent, status):
     assert b"Connection: close\r\n" in got
 
 
-async def test_an_endless_head_is_not_waited_for(server):
-    got = b""
-    reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
-    writer.write(b"GET /hello HTTP/1.1\r\nX: " + b"x" * LONGEST_HEAD)
-    with contextlib.suppress(ConnectionError):
-        got = await asyncio.wait_for(reader.read(), 30)
+@pytest.mark.parametrize(
+    "start",
+    [
+        b"GET /hello HTTP/1.1\r\nX: ",
+        CHUNKED + b"1\r\nx\r\n0\r\nX: ",
+        CHUNKED + b"1\r\nx\r\n1;x=",
+    ],
+    ids=["head", "trailers", "extension of a chunk"],
+)
+async def test_what_is_endless_around_a_body_is_not_waited_for(server, start):
+    reader, writer = await begun(server, start)
+    writer.write(b"x" * (LONGEST_HEAD + 1))
+    got = await end(reader)
     await drop(writer)
 
-    assert b" 200 " not in got
+    assert got.startswith(b"HTTP/1.1 431 ")
+
+
+async def test_a_body_in_small_chunks_takes_little_more_than_its_size():
+    size = 2**16
+    server = Server("127.0.0.1:0", echo, largest=size)
+    await server.start()
+    sent = CHUNKED + b"2\r\nxx\r\n" * (size // 2)
+    reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+    tracemalloc.start()
+    try:
+        writer.write(sent)
+        async with asyncio.timeout(30):
+            while server._room.held < size:
+                await asyncio.sleep(0)
+        taken, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert size < taken < 4 * size
+
+    writer.write(b"0\r\n\r\n")
+    await reader.readuntil(b"x" * size)
+    assert server._room.held == 0
+    await drop(writer)
+    await server.stop()
 
 
 async def test_who_holds_connections_open_keeps_nobody_out(server, monkeypatch):
@@ -134,20 +200,104 @@ async def test_who_holds_connections_open_keeps_nobody_out(server, monkeypatch):
         await drop(writer)
 
 
-async def test_bodies_that_never_end_take_no_more_memory_than_a_few(server):
-    begun = b"POST /echo HTTP/1.1\r\nContent-Length: 10\r\n\r\n123456789"
-    held = []
-    for _ in range(BODIES):
-        held.append(await asyncio.open_connection("127.0.0.1", server.port))
-        held[-1][1].write(begun)
-    ask = b"POST /echo HTTP/1.1\r\nContent-Length: 8\r\nConnection: close\r\n\r\n12345678"
-    while b" 503 " not in await talk(server, ask):
-        await asyncio.sleep(0.01)
+async def test_who_asks_again_keeps_its_place(server, monkeypatch):
+    monkeypatch.setattr(http_server, "MOST", 2)
+    (first, asks), (second, waits) = [await begun(server, b"") for _ in range(2)]
+    asks.write(HELLO)
+    await first.readuntil(b"hi")
 
+    third, newcomer = await begun(server, b"")
+    assert await end(second) == b""
+    for reader, writer in ((first, asks), (third, newcomer)):
+        writer.write(HELLO)
+        assert b" 200 " in await reader.readuntil(b"hi")
+    for writer in (asks, waits, newcomer):
+        await drop(writer)
+
+
+async def test_who_says_little_does_not_keep_its_place(server, monkeypatch):
+    monkeypatch.setattr(http_server, "MOST", 2)
+    begin = b"POST /echo HTTP/1.1\r\n"
+    (first, drips), (second, waits) = [await begun(server, begin) for _ in range(2)]
+    drips.write(b"Expect: 100-continue\r\nX")
+    await first.readuntil(b" 100 Continue\r\n\r\n")
+
+    assert b" 200 " in await talk(server, HELLO, until=b"hi")
+    assert await end(first) == b""
+    waits.write(b"Content-Length: 1\r\n\r\nx")
+    assert b" 200 " in await second.readuntil(b"x")
+    for writer in (drips, waits):
+        await drop(writer)
+
+
+async def test_who_drips_a_request_is_not_waited_for(server, monkeypatch):
+    monkeypatch.setattr(http_server, "DEADLINE", 0.1)
+    _, writer = await begun(server, b"GET /hello HTTP/1.1\r\nX: ")
+
+    async def drip():
+        while True:
+            writer.write(b"x")
+            await writer.drain()
+            await asyncio.sleep(0.01)
+
+    with pytest.raises(ConnectionError):
+        await asyncio.wait_for(drip(), 30)
+    await drop(writer)
+
+
+@pytest.mark.parametrize("sent", [b"", b"\r\n", HELLO], ids=["nothing", "no request", "one"])
+async def test_who_is_silent_is_not_waited_for(server, monkeypatch, sent):
+    monkeypatch.setattr(http_server, "PATIENCE", 0.1)
+    await talk(server, sent)
+
+
+@pytest.mark.parametrize("more", [b"", b"Connection: close\r\n"], ids=["stays", "goes"])
+async def test_who_does_not_read_its_answer_is_not_waited_for(server, monkeypatch, more):
+    monkeypatch.setattr(http_server, "PATIENCE", 0.1)
+    reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+    writer.write(b"GET /large HTTP/1.1\r\n" + more + b"\r\n")
+    async with asyncio.timeout(30):
+        await reader.readuntil(b"\r\n\r\n")
+        while server._room.callers:
+            await asyncio.sleep(0.01)
+    assert len(await end(reader)) < 2**25
+    await drop(writer)
+
+
+async def test_who_does_not_shake_hands_is_not_waited_for(monkeypatch):
+    monkeypatch.setattr(http_server, "HANDSHAKE", 0.1)
+    server = Server("127.0.0.1:0", echo, trust=server_tls())
+    await server.start()
+    assert await talk(server, b"") == b""
+    await server.stop()
+
+
+async def test_bodies_that_never_end_take_no_more_memory_than_a_few(server):
+    begin = b"POST /echo HTTP/1.1\r\nContent-Length: 10\r\n\r\n123456789"
+    held = [await begun(server, begin) for _ in range(BODIES)]
+    ask = b"POST /echo HTTP/1.1\r\nContent-Length: 8\r\n\r\n12345678"
+
+    assert b" 200 " in await talk(server, ask, until=b"12345678")
+    (oldest, _), *others = held
+    assert b" 503 " in await end(oldest)
+    for reader, writer in others:
+        writer.write(b"0")
+        assert b" 200 " in await reader.readuntil(b"1234567890")
     for _, writer in held:
         await drop(writer)
-    while b" 200 " not in await talk(server, ask):
-        await asyncio.sleep(0.01)
+
+
+async def test_who_has_held_a_body_for_longest_gets_no_room_for_more(server):
+    begin = b"POST /echo HTTP/1.1\r\nContent-Length: 9\r\n\r\n12345678"
+    (first, more), *others = [await begun(server, begin) for _ in range(BODIES + 1)]
+    more.write(b"9")
+
+    assert b" 503 " in await end(first)
+    for reader, writer in others:
+        writer.write(b"9")
+        assert b" 200 " in await reader.readuntil(b"123456789")
+        await drop(writer)
+    await drop(more)
 
 
 async def test_a_bug_in_an_answer_is_told_and_harms_nobody_else(server):

@@ -13,6 +13,7 @@ from reroll.http.errors import Closed, Garbled
 HIGH = 256 * 1024
 """So many bytes may wait to be read before the server has to wait."""
 LONGEST_HEAD = 64 * 1024
+"""Bytes before a body, between two pieces of it, and after it."""
 _FRAMED = ("content-length", "transfer-encoding")
 
 
@@ -29,7 +30,7 @@ class Connection(asyncio.Protocol):
         self._more: asyncio.Future[None] | None = None
         self._chunks: list[bytes] = []
         self._waiting = 0
-        self._size = 0
+        self._around = 0
         self._began = False
         self._complete = True
         self._lasts = True
@@ -42,7 +43,7 @@ class Connection(asyncio.Protocol):
         if self._problem is not None:
             raise self._problem
         self._parser = httptools.HttpResponseParser(self)
-        self._chunks, self._waiting, self._size = [], 0, 0
+        self._chunks, self._waiting, self._around = [], 0, 0
         self._began = self._complete = False
         self._head = asyncio.get_running_loop().create_future()
         self.transport.write(request)
@@ -109,14 +110,14 @@ class Connection(asyncio.Protocol):
             self.drop()
             return
         self._began = True
-        self._size += len(data)
+        self._around += len(data)
         try:
             self._parser.feed_data(data)
         except httptools.HttpParserError:
             self._fail(Garbled("the answer is not HTTP"))
             return
-        if self._head is not None and not self._head.done() and self._size > LONGEST_HEAD:
-            self._fail(Garbled("the head of the answer is too long"))
+        if self._around > LONGEST_HEAD:
+            self._fail(Garbled("the headers of the answer are too long"))
 
     def eof_received(self) -> bool:
         return False
@@ -143,7 +144,7 @@ class Connection(asyncio.Protocol):
             self.headers = {}
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        if not self._complete:
+        if not self._has_head:
             self.headers[name.decode("latin-1").lower()] = value.decode("latin-1")
 
     def on_headers_complete(self) -> None:
@@ -151,11 +152,13 @@ class Connection(asyncio.Protocol):
             return
         self.status = self._parser.get_status_code()
         if self.status >= 200:
+            self._around = 0
             _wake(self._head)
 
     def on_body(self, piece: bytes) -> None:
         if self._complete:
             return
+        self._around = 0
         self._chunks.append(piece)
         before, self._waiting = self._waiting, self._waiting + len(piece)
         if before <= HIGH < self._waiting:
@@ -165,16 +168,20 @@ class Connection(asyncio.Protocol):
     def on_message_complete(self) -> None:
         if self.status >= 200 and not self._complete:
             self._complete, self._lasts = True, self._parser.should_keep_alive()
+            self._around = 0
             _wake(self._more)
+
+    @property
+    def _has_head(self) -> bool:
+        return self._head is None or self._head.done()
 
     def _ends_with_connection(self) -> bool:
         """Whether the answer has no other end than that of the connection."""
-        told = self._head is None or self._head.done()
         return (
             not self._complete
             and self._problem is None
             and self._began
-            and told
+            and self._has_head
             and not any(name in self.headers for name in _FRAMED)
         )
 

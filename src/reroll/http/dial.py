@@ -72,6 +72,9 @@ async def _open(to: Address, protocol: asyncio.Protocol, trust: ssl.SSLContext |
 
 def _why(problem: OSError) -> str:
     """What the system calls it: asyncio says the address once more instead."""
+    if isinstance(problem, ssl.SSLError):
+        # Its `errno` is OpenSSL's, and means something else.
+        return "TLS failed: " + (problem.reason or str(problem)).replace("_", " ").lower()
     if problem.errno is not None and problem.errno > 0:
         return os.strerror(problem.errno)
     return problem.strerror or str(problem) or type(problem).__name__

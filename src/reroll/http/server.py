@@ -15,14 +15,24 @@ import httptools
 from reroll.http.connection import LONGEST_HEAD
 
 PATIENCE = 75.0
-"""Seconds that a caller may be silent."""
+"""Seconds that a caller may be silent before its first request, and after each."""
+DEADLINE = 15.0
+"""Seconds from the first byte of a request to its last; bytes in between do not renew them."""
+HANDSHAKE = 5.0
+"""Seconds until TLS stands."""
 MOST = 256
-"""Connections at once; with one more, who has been silent for longest has to go.
+"""Connections at once; with one more, who has asked nothing for longest has to go.
 
-So nobody who only holds connections open keeps probes out, or uses up the process's files.
+So nobody who only holds connections open keeps probes out, or uses up the process's files. With
+TLS, a connection counts as soon as that stands; before, it is there for `HANDSHAKE` at most.
 """
 BODIES = 4
-"""So many of the largest bodies may be on their way at once, together; smaller ones are more."""
+"""So many of the largest bodies may be on their way at once, together; smaller ones are more.
+
+With more, who has held one for longest has to go.
+"""
+BURST = 8
+"""Requests that are answered in one go; who sends more before it listens has to connect again."""
 
 
 class Asked(NamedTuple):
@@ -81,6 +91,7 @@ class Server:
             self._host,
             self.port,
             ssl=self._trust,
+            ssl_handshake_timeout=HANDSHAKE if self._trust else None,
         )
         self.port = self._server.sockets[0].getsockname()[1]
 
@@ -99,8 +110,10 @@ class _Room:
         self.largest = largest
         self.held = 0
         """Bytes of bodies that are not complete."""
+        self.holders: dict[_Caller, None] = {}
+        """Whose bodies these are, in the order in which they began."""
         self.callers: dict[_Caller, None] = {}
-        """In the order in which they last said something."""
+        """In the order in which they last began to ask something."""
 
 
 class _Caller(asyncio.Protocol):
@@ -108,17 +121,25 @@ class _Caller(asyncio.Protocol):
 
     def __init__(self, answer: Handler, room: _Room) -> None:
         self._answer, self._room = answer, room
-        self._size = 0
+        self._url, self._body = b"", bytearray()
+        self._around = 0
+        """Bytes since the last complete head or piece of a body."""
+        self._answered = 0
+        """Requests in what came last."""
         self._parser = httptools.HttpRequestParser(self)
         self._transport: Any = None
         self._timer: asyncio.TimerHandle | None = None
-        self._head = 0
-        self._begin()
 
-    def _begin(self) -> None:
-        self._room.held -= self._size
-        self._url, self._parts, self._size = b"", list[bytes](), 0
-        self._has_head = False
+    def _forget(self) -> None:
+        """What has come of a request."""
+        self._room.held -= len(self._body)
+        self._room.holders.pop(self, None)
+        self._url, self._body = b"", bytearray()
+
+    def refuse(self, status: HTTPStatus) -> None:
+        self._forget()
+        if not self._transport.is_closing():
+            self._write(_plain(status), lasts=False)
 
     def drop(self) -> None:
         self._room.callers.pop(self, None)
@@ -131,27 +152,29 @@ class _Caller(asyncio.Protocol):
         self._transport = transport
         if len(self._room.callers) >= MOST:
             next(iter(self._room.callers)).drop()
-        self._wait()
+        self._room.callers[self] = None
+        self._wait(PATIENCE)
 
     def connection_lost(self, _problem: Exception | None) -> None:
-        self._begin()
+        self._forget()
         self._room.callers.pop(self, None)
         if self._timer is not None:
             self._timer.cancel()
 
     def data_received(self, data: bytes) -> None:
-        self._wait()
-        if not self._has_head:
-            self._head += len(data)
+        if self._transport.is_closing():
+            return
+        self._around += len(data)
+        self._answered = 0
         try:
             self._parser.feed_data(data)
         except httptools.HttpParserCallbackError as problem:
-            self._refuse(HTTPStatus.INTERNAL_SERVER_ERROR)
+            self.refuse(HTTPStatus.INTERNAL_SERVER_ERROR)
             raise problem.__context__ or problem from None  # the event loop tells of it
         except (httptools.HttpParserUpgrade, httptools.HttpParserError):
-            self._refuse(HTTPStatus.BAD_REQUEST)
-        if not self._has_head and self._head > LONGEST_HEAD:
-            self._refuse(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE)
+            self.refuse(HTTPStatus.BAD_REQUEST)
+        if self._around > LONGEST_HEAD:
+            self.refuse(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE)
 
     def pause_writing(self) -> None:
         """Who asks and does not read what we say is left alone."""
@@ -163,7 +186,9 @@ class _Caller(asyncio.Protocol):
     # What httptools tells
 
     def on_message_begin(self) -> None:
-        self._begin()
+        self._room.callers.pop(self, None)
+        self._room.callers[self] = None
+        self._wait(DEADLINE)
 
     def on_url(self, url: bytes) -> None:
         self._url += url
@@ -173,27 +198,33 @@ class _Caller(asyncio.Protocol):
             self._transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
 
     def on_headers_complete(self) -> None:
-        self._has_head, self._head = True, 0
+        self._around = 0
 
     def on_body(self, piece: bytes) -> None:
-        self._size += len(piece)
+        self._around = 0
+        if self._transport.is_closing():
+            return
+        if len(self._body) + len(piece) > self._room.largest:
+            self.refuse(HTTPStatus.REQUEST_ENTITY_TOO_LARGE)
+            return
+        self._body += piece
         self._room.held += len(piece)
-        if self._size > self._room.largest:
-            self._refuse(HTTPStatus.REQUEST_ENTITY_TOO_LARGE)
-        elif self._room.held > BODIES * self._room.largest:
-            self._refuse(HTTPStatus.SERVICE_UNAVAILABLE)
-        else:
-            self._parts.append(piece)
+        self._room.holders.setdefault(self)
+        while self._room.held > BODIES * self._room.largest:
+            next(iter(self._room.holders)).refuse(HTTPStatus.SERVICE_UNAVAILABLE)
 
     def on_message_complete(self) -> None:
+        self._around = 0
         if self._transport.is_closing():
             return
         method = self._parser.get_method().decode("latin-1")
         path = self._url.decode("latin-1").partition("?")[0]
-        body = b"".join(self._parts)
-        self._begin()
+        body = bytes(self._body)
+        self._forget()
+        self._wait(PATIENCE)
         reply = self._answer(Asked(method, path, body))
-        lasts = self._parser.should_keep_alive()
+        self._answered += 1
+        lasts = self._parser.should_keep_alive() and self._answered < BURST
         self._write(reply, lasts=lasts, with_body=method != "HEAD")
 
     def _write(self, reply: Reply, *, lasts: bool, with_body: bool = True) -> None:
@@ -208,16 +239,10 @@ class _Caller(asyncio.Protocol):
         if not lasts:
             self._transport.close()
 
-    def _refuse(self, status: HTTPStatus) -> None:
-        if not self._transport.is_closing():
-            self._write(_plain(status), lasts=False)
-
-    def _wait(self) -> None:
-        self._room.callers.pop(self, None)
-        self._room.callers[self] = None
+    def _wait(self, seconds: float) -> None:
         if self._timer is not None:
             self._timer.cancel()
-        self._timer = asyncio.get_running_loop().call_later(PATIENCE, self.drop)
+        self._timer = asyncio.get_running_loop().call_later(seconds, self.drop)
 
 
 def _plain(status: HTTPStatus) -> Reply:
