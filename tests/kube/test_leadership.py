@@ -122,6 +122,22 @@ async def test_a_holder_whose_server_is_silent_stops_by_its_own_clock(
         await eventually(lambda: ann.leads)
 
 
+async def test_a_leader_waits_for_nobody_else_to_be_answered(fault_proxy, namespace, lease):
+    async with connect(fault_proxy.kubeconfig(), connections=1) as crowded:
+        stuck = Match(path="pods/stuck$")
+        await asyncio.to_thread(fault_proxy.inject, Silence(), stuck)
+        get = wire.get(wire.PODS, namespace, "stuck")
+        other = asyncio.create_task(crowded.send(get))
+        await asyncio.to_thread(fault_proxy.wait_for, "Silence", stuck)
+        async with running(crowded, namespace, "ann") as ann:
+            await eventually(lambda: ann.leads)
+            renewed = (await lease())["renewTime"]
+            while (await lease())["renewTime"] == renewed:
+                await asyncio.sleep(0.01)
+        other.cancel()
+        await asyncio.gather(other, return_exceptions=True)
+
+
 @pytest.mark.parametrize("fault", [Answer(500), Answer(429, retry_after=1), DropResponse()])
 async def test_one_bad_answer_does_not_cost_the_lead(fault_proxy, shaky, namespace, lease, fault):
     async with running(shaky, namespace, "ann") as ann:

@@ -4,6 +4,7 @@ import json
 import os
 import stat
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 from tests.kube.fakes import StillClock
@@ -194,6 +195,30 @@ async def test_a_plugin_is_ended_with_the_one_who_waits_for_it(tmp_path, script)
         await task
     with pytest.raises(ProcessLookupError):
         os.kill(int(pid_file.read_text()), 0)
+
+
+async def test_a_plugin_is_ended_with_what_it_started(tmp_path, script):
+    """A wrapper that waits for a program which hangs: that one holds the pipes open."""
+    made = plugin(script(f"sleep 1000 & echo $! > {tmp_path}/pid; wait"))
+    task = asyncio.create_task(made.credential())
+    pid_file = tmp_path / "pid"
+    while not (pid_file.exists() and pid_file.read_text().strip()):
+        await asyncio.sleep(0.01)
+    pid = int(pid_file.read_text())
+    task.cancel()
+
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    while _runs(pid):
+        await asyncio.sleep(0.01)
+
+
+def _runs(pid):
+    """Whether there is such a process; one that nobody has asked about yet counts as ended."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    except OSError:
+        return False
 
 
 def test_an_old_version_of_the_protocol_is_refused():

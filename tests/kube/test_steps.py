@@ -83,7 +83,7 @@ TABLE = {
     "a page token that is too old starts the list over": (
         PAGING,
         failed(gone()),
-        replace(PAGING, continue_="", failures=1),
+        replace(PAGING, continue_="", relists=1),
     ),
     "a stream that the server closes is resumed at once where it was": (
         WATCHING,
@@ -132,27 +132,37 @@ TABLE = {
     "two silent streams in a row mean a new list": (
         replace(WATCHING, failures=1, silent=True),
         failed(silent()),
-        State(Phase.STREAM, failures=2, backoff=1, health="watching"),
+        State(Phase.STREAM, relists=1, health="watching"),
     ),
     "a version that is too old means a new list, at once": (
         WATCHING,
         failed(gone()),
-        State(Phase.STREAM, failures=1, health="watching"),
+        State(Phase.STREAM, relists=1, health="watching"),
     ),
     "versions that are too old over and over mean lists with pauses": (
-        replace(WATCHING, failures=3),
+        replace(WATCHING, relists=3),
         failed(gone()),
-        State(Phase.STREAM, failures=4, backoff=4, health="watching"),
+        State(Phase.STREAM, relists=4, backoff=4, health="watching"),
+    ),
+    "a version that is too old after a long time without a server means a new list, at once": (
+        replace(WATCHING, failures=9, health="failing"),
+        failed(gone()),
+        State(Phase.STREAM, relists=1, health="failing"),
+    ),
+    "a watch that gets somewhere after a new list forgets that one was needed": (
+        replace(WATCHING, relists=3),
+        Ended("8", progress=True),
+        replace(WATCHING, version="8", failures=1),
     ),
     "a new list is by pages where the server has no streaming lists": (
         replace(WATCHING, streams=False),
         failed(gone()),
-        State(Phase.PAGES, streams=False, failures=1, health="watching"),
+        State(Phase.PAGES, streams=False, relists=1, health="watching"),
     ),
     "a version that the server does not know yet, as after a restored backup, means a new list": (
         WATCHING,
         failed(too_large()),
-        State(Phase.STREAM, failures=1, health="watching"),
+        State(Phase.STREAM, relists=1, health="watching"),
     ),
     "an API that is not there is looked for every now and then": (
         STARTING,

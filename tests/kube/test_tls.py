@@ -87,6 +87,14 @@ def test_what_is_no_certificate_is_a_sentence(tls, sentence):
         context(tls)
 
 
+def test_an_empty_authority_is_not_taken_for_all_there_are(tmp_path):
+    empty = tmp_path / "ca.crt"
+    empty.touch()
+
+    with pytest.raises(ConfigError, match="holds no PEM cert"):
+        context(Tls(Pem("certificate-authority", empty)))
+
+
 def test_a_missing_file_is_a_sentence(tmp_path):
     missing = tmp_path / "ca.crt"
 

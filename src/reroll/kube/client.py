@@ -6,11 +6,11 @@ refused are got anew and the request is sent once more. No redirects, no cookies
 
 import asyncio
 import asyncio.sslproto
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Self
+from typing import Self, TypeVar
 from urllib.parse import urlsplit
 
 from reroll import __version__
@@ -22,6 +22,8 @@ from reroll.kube.auth import Access, Connection
 from reroll.kube.decode import LineSplitter
 from reroll.kube.errors import SILENCE, ApiError, AuthError, Unauthorized, Unavailable, from_answer
 from reroll.kube.wire import Request
+
+T = TypeVar("T")
 
 TLS_BUFFER = 16 * 1024
 LONGEST_ERROR = 64 * 1024
@@ -100,41 +102,56 @@ class Client:
         self._pool.close()
         await asyncio.sleep(0)  # the event loop closes the sockets in its next round
 
-    async def send(self, request: Request, *, timeout: float | None = None) -> bytes:  # noqa: ASYNC109  there is one for every request
-        """Send one request and return the body of the answer."""
-        try:
-            async with self._slots, asyncio.timeout(timeout or self._timeout):
-                answer, access = await self._open(request)
+    async def send(
+        self,
+        request: Request,
+        *,
+        timeout: float | None = None,  # noqa: ASYNC109  there is one for every request
+        urgent: bool = False,
+    ) -> bytes:
+        """Send one request and return the body of the answer; `urgent`: past all that wait."""
+        slot = nullcontext() if urgent else self._slots
+
+        async def whole(access: Access) -> bytes:
+            async with slot, asyncio.timeout(timeout or self._timeout):
+                answer = await self._once(request, access)
                 try:
                     return await answer.body()
                 finally:
                     self._pool.keep(answer, access.ssl)
-        except OSError as problem:
-            raise _unavailable(problem, request) from None
+
+        return await self._with_access(request, whole)
 
     @asynccontextmanager
     async def lines(self, request: Request, *, read_timeout: float) -> AsyncIterator[Batches]:
         """Open a stream; `read_timeout` is how long it may be silent."""
-        try:
+
+        async def opened(access: Access) -> HttpConnection:
             async with asyncio.timeout(max(self._timeout, read_timeout)):
-                answer, _ = await self._open(request)
-        except OSError as problem:
-            raise _unavailable(problem, request) from None
+                return await self._once(request, access)
+
+        answer = await self._with_access(request, opened)
         try:
             yield Batches(answer, request, read_timeout)
         finally:
             answer.drop()
 
-    async def _open(self, request: Request) -> tuple[HttpConnection, Access]:
-        """An answer that began well: its status is 2xx, its body not yet read."""
+    async def _with_access(self, request: Request, ask: Callable[[Access], Awaitable[T]]) -> T:
+        """Ask, and once more with a new credential if the first is refused.
+
+        Whoever makes a credential takes its own time: a person may have to log in first.
+        """
         access = await self._access(request)
         try:
-            return await self._once(request, access), access
-        except Unauthorized:
-            fresh = await self._access(request, rejected=access)
-            if fresh is access:
-                raise
-            return await self._once(request, fresh), fresh
+            try:
+                return await ask(access)
+            except Unauthorized:
+                fresh = await self._access(request, rejected=access)
+                if fresh is access:
+                    raise
+                return await ask(fresh)
+        except OSError as problem:
+            raise _unavailable(problem, request) from None
 
     async def _access(self, request: Request, rejected: Access | None = None) -> Access:
         try:
@@ -145,6 +162,7 @@ class Client:
             ) from problem
 
     async def _once(self, request: Request, access: Access) -> HttpConnection:
+        """An answer that began well: its status is 2xx, its body not yet read."""
         started = asyncio.get_running_loop().time()
         headers = [*access.headers, ("Accept", request.accept)]
         if request.body is not None:

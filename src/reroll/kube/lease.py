@@ -24,7 +24,7 @@ import msgspec
 from reroll.clock import Clock
 from reroll.kube import wire
 from reroll.kube.client import Client
-from reroll.kube.errors import AlreadyExists, ApiError, Conflict, Malformed, NotFound
+from reroll.kube.errors import AlreadyExists, ApiError, Conflict, Malformed, NotFound, Unavailable
 
 LEASES = wire.Resource("coordination.k8s.io", "v1", "leases", "Lease")
 RELEASE_TIMEOUT = 3.0
@@ -203,8 +203,7 @@ class Leadership:
     async def _look(self) -> None:
         record: Record | None = None
         try:
-            body = await self._client.send(wire.get(*self._where), timeout=self._time_left())
-            lease = _decoded(body)
+            lease = _decoded(await self._send(wire.get(*self._where), self._time_left()))
             record, self._version = lease.spec or Record(), lease.metadata.resource_version
         except NotFound:
             self._version = ""
@@ -215,12 +214,21 @@ class Leadership:
         at = self._clock.now().strftime("%Y-%m-%dT%H:%M:%S.%fZ")
         record = renewed(self._view.record, self.identity, self._timing, at)
         request = self._created(record) if create else self._patched(record)
-        lease = _decoded(await self._client.send(request, timeout=self._time_left()))
+        lease = _decoded(await self._send(request, self._time_left()))
         self._version = lease.metadata.resource_version
         started = self._view.renewed_at is None
         self._view = View(record, sent_at, renewed_at=sent_at)
         if started and self._on_started:
             self._on_started()
+
+    async def _send(self, request: wire.Request, seconds: float) -> bytes:
+        """Whoever waits for others to be answered, or for a credential, may outlast its lead."""
+        try:
+            async with asyncio.timeout(seconds):
+                return await self._client.send(request, timeout=seconds, urgent=True)
+        except TimeoutError:
+            late = "no answer in time"
+            raise Unavailable(late, method=request.method, path=request.path) from None
 
     def _created(self, record: Record) -> wire.Request:
         resource, namespace, name = self._where
@@ -261,7 +269,7 @@ class Leadership:
         self._stop()
         free = msgspec.structs.replace(old, holder_identity="", lease_duration_seconds=1)
         with suppress(ApiError):
-            await self._client.send(self._patched(free), timeout=RELEASE_TIMEOUT)
+            await self._send(self._patched(free), RELEASE_TIMEOUT)
 
 
 def _decoded(body: bytes) -> _Lease:

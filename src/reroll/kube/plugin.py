@@ -6,8 +6,11 @@ it prints on stdout is a credential and never part of an error.
 """
 
 import asyncio
+import os
+import signal
 from asyncio.subprocess import DEVNULL, PIPE, Process
 from collections.abc import Mapping
+from contextlib import suppress
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -94,6 +97,7 @@ class Plugin:
                 stdin=DEVNULL,
                 stdout=PIPE,
                 stderr=PIPE,
+                start_new_session=True,  # so that what it starts can be ended with it
             )
         except OSError as problem:
             hint = shorten(self._plugin.install_hint.strip())
@@ -112,11 +116,11 @@ class Plugin:
             async with asyncio.timeout(TIMEOUT):
                 return await process.communicate()
         except TimeoutError:
+            await _kill(process)
             raise AuthError(f"{self._label} did not end within {TIMEOUT:.0f} s") from None
-        finally:
-            if process.returncode is None:
-                process.kill()
-                await process.wait()
+        except BaseException:
+            await _kill(process)
+            raise
 
     def _parsed(self, output: bytes) -> Credential:
         try:
@@ -134,6 +138,15 @@ class Plugin:
             raise AuthError(f"{self._label} gave neither a token nor a certificate with its key")
         expires = status.expiration_timestamp
         return Credential(status.token or "", certificate.encode(), key.encode(), expires)
+
+
+async def _kill(process: Process) -> None:
+    """With whatever it started, for that may hold its output open."""
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    with suppress(TimeoutError):
+        async with asyncio.timeout(1):
+            await process.wait()
 
 
 def _exec_info(plugin: Exec, cluster: Mapping[str, Any]) -> str:

@@ -80,6 +80,8 @@ class State:
     streams: bool = True
     """The server offers streaming lists, as far as is known."""
     failures: int = 0
+    relists: int = 0
+    """Lists in a row that were needed anew, and after which no watch got anywhere."""
     silent: bool = False
     """The last stream was open and said nothing until it was given up."""
     wait: float = 0.0
@@ -169,7 +171,7 @@ def _advanced(state: State, version: str, *, progress: bool) -> State:
         return state
     if not progress:
         return state
-    return replace(state, version=version or state.version, failures=0, silent=False)
+    return replace(state, version=version or state.version, failures=0, relists=0, silent=False)
 
 
 def _ended(state: State, pace: Pace) -> State:
@@ -188,9 +190,10 @@ def _failed(state: State, error: ApiError, doing: str, pace: Pace) -> State:
     if isinstance(error, Forbidden):
         return replace(again, health="forbidden", backoff=pace.forbidden)
     if _needs_list(state, error):
-        backoff = pace.after(state.failures)
+        # The server is there: how long it was away is no reason to wait once more.
+        backoff, relists = pace.after(state.relists), state.relists + 1
         relist = _from_the_start(again)
-        return replace(relist, problem=None, failures=state.failures + 1, backoff=backoff)
+        return replace(relist, problem=None, failures=0, relists=relists, backoff=backoff)
     if state.phase is Phase.STREAM and isinstance(error, Invalid | Rejected):
         return replace(again, phase=Phase.PAGES, streams=False, problem=None, backoff=0.0)
     return _pausing(again, error, pace)

@@ -78,7 +78,9 @@ def _trusting(tls: Tls) -> ssl.SSLContext:
     if tls.authority is None:
         return ssl.create_default_context()
     try:
-        return ssl.create_default_context(cadata=tls.authority.read().decode("ascii"))
+        text = tls.authority.read().decode("ascii").strip()
+        # Empty is no wish to Python, and then it trusts every public authority.
+        return ssl.create_default_context(cadata=text or "nothing")
     except (ssl.SSLError, ValueError):
         raise ConfigError(f"{tls.authority.label} holds no PEM certificate") from None
 
