@@ -5,8 +5,11 @@ from collections.abc import Callable
 import pytest
 from tests.scenarios.rolling import Command, a_web, that_fails
 from tests.scenarios.stage import ENABLED, Controller, Stage, a
+from tests.scenarios.test_sync_failing import heard, started
 from tests.support import build
 from tests.support.command import reroll
+from tests.support.faultproxy import FaultProxy
+from tests.support.faults import Answer, DropResponse, Fault, Match
 
 from reroll.cli.errors import Exit
 from reroll.core.kinds import KINDS, Strategy
@@ -76,6 +79,88 @@ def test_what_is_held_is_not_restarted(stage: Stage, restart: Command, hold: Com
     assert "is held, nothing is restarted" in refused.err
     assert "incident 42" in refused.err
     assert "annotations" not in stage.template(web)["metadata"]
+
+
+def test_what_happens_before_its_turn_counts(
+    stage: Stage, cluster: DevCluster, sync: Command, hold: Command
+) -> None:
+    stage.make(build.configmap())
+    slow = {"dev.reroll.dev/ready-after": "5s"}
+    first, rolled = a_web("a", template_annotations=slow), a_web("b")
+    held, left = build.deployment("c"), a_web("d")
+    names = [f"deployment/{one['metadata']['name']}" for one in (first, rolled, held, left)]
+    stage.make(first, rolled, held, left)
+    for one in (first, rolled, held, left):
+        stage.settled(one)
+    sync()
+
+    command = ("restart", *names, "--max-parallel", "1")
+    with started(stage.namespace, cluster.kubeconfig("admin"), command=command) as (process, err):
+        heard(err, f"Deployment {stage.namespace}/a: rolling")
+        stage.change("ConfigMap", "app", key="new")
+        sync("deployment/b")
+        hold("deployment/c", "--reason", "incident 42")
+        hold("deployment/d", "--reason", "incident 43")
+        rest = err.read()
+
+    assert process.returncode == Exit.OK, rest
+    assert f"Deployment {stage.namespace}/b: rolled" in rest
+    for name, why in (("c", "incident 42"), ("d", "incident 43")):
+        assert f"Deployment {stage.namespace}/{name}: held, " in rest
+        assert why in rest
+    restarted = [RESTARTED in str(stage.template(one)) for one in (first, rolled, held, left)]
+    assert restarted == [True, True, False, False]
+
+
+def test_a_namespace_that_is_held_before_its_turn_counts(
+    stage: Stage, cluster: DevCluster, hold: Command
+) -> None:
+    slow = {"dev.reroll.dev/ready-after": "3s"}
+    first, later = build.deployment("a", template_annotations=slow), build.deployment("b")
+    stage.make(first, later)
+    for one in (first, later):
+        stage.settled(one)
+
+    command = ("restart", "deployment/a", "deployment/b", "--max-parallel", "1")
+    with started(stage.namespace, cluster.kubeconfig("admin"), command=command) as (process, err):
+        heard(err, f"Deployment {stage.namespace}/a: rolling")
+        hold(f"namespace/{stage.namespace}", "--reason", "incident 42")
+        rest = err.read()
+
+    assert process.returncode == Exit.OK, rest
+    assert f"Deployment {stage.namespace}/b: held, " in rest
+    assert "annotations" not in stage.template(later)["metadata"]
+
+
+PASSING: dict[str, Fault] = {
+    "unavailable": Answer(503),
+    "too many requests": Answer(429, retry_after=1),
+    "done, and the answer lost": DropResponse(),
+}
+
+
+@pytest.mark.parametrize("enabled", [ENABLED, {}], ids=["opted in", "not opted in"])
+@pytest.mark.parametrize("fault", PASSING.values(), ids=PASSING)
+def test_an_error_that_passes_is_waited_out_and_it_restarts_once(
+    fault: Fault,
+    enabled: dict[str, str],
+    stage: Stage,
+    sync: Command,
+    restart: Command,
+    fault_proxy: FaultProxy,
+) -> None:
+    stage.make(build.configmap())
+    web = stage.make(build.deployment("web", uses=["configmap/app"], annotations=enabled))
+    stage.settled(web)
+    sync()
+    fault_proxy.inject(fault, Match("PATCH", "/deployments/web$"))
+
+    done = restart("deployment/web", "-o", "json", identity=fault_proxy.kubeconfig())
+
+    assert done.code == Exit.OK, done.out + done.err
+    assert [one["result"] for one in done.json["workloads"]] == ["rolled"]
+    assert len(stage.revisions(web)) == 2
+    assert len(stage.events(web, "Restarted")) == 1
 
 
 USAGE = {

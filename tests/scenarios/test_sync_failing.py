@@ -128,13 +128,13 @@ def test_a_rollout_that_hangs_is_told_with_what_it_waits_for(stage: Stage, sync:
 
 @contextmanager
 def started(
-    namespace: str, kubeconfig: Path, *args: str
+    namespace: str, kubeconfig: Path, *args: str, command: tuple[str, ...] = ("sync", "--wait")
 ) -> Iterator[tuple["subprocess.Popen[str]", IO[str]]]:
     """The command as a process, and what it writes to stderr."""
-    command = (sys.executable, "-m", "reroll", "sync", "-n", namespace, "--wait", *args)
+    program = (sys.executable, "-m", "reroll", *command, "-n", namespace, *args)
     where = ("--kubeconfig", str(kubeconfig), "--controller-namespace", namespace)
     out, err = subprocess.DEVNULL, subprocess.PIPE
-    with subprocess.Popen((*command, *where), stdout=out, stderr=err, text=True) as process:
+    with subprocess.Popen((*program, *where), stdout=out, stderr=err, text=True) as process:
         assert process.stderr
         yield process, process.stderr
 

@@ -1,21 +1,34 @@
 """`reroll restart`: the honest `kubectl rollout restart`, with a reason and the same waiting."""
 
 import argparse
+from contextlib import suppress
 from datetime import datetime
+
+import msgspec
 
 from reroll.cli import chosen, cluster, rolling
 from reroll.cli.cluster import View
 from reroll.cli.errors import CommandError, Exit
 from reroll.cli.output import add_output_flag
 from reroll.cli.targets import workload_target
+from reroll.controller.report import Result
 from reroll.core.compare import Comparison, Snapshot
 from reroll.core.holds import held
-from reroll.core.kinds import Strategy
+from reroll.core.kinds import Kind, Strategy
+from reroll.core.marks import written
+from reroll.core.patches import RESTARTED_AT
 from reroll.core.plan import restart
-from reroll.core.workloads import workload
-from reroll.features.look.look import Decision, Listed, Look
+from reroll.core.workloads import Manifest, text_at, workload
+from reroll.features.look.look import Look
+from reroll.features.rollout.content import Stub
+from reroll.features.rollout.feature import NAMESPACES
+from reroll.features.rollout.roller import report
 from reroll.features.sync.run import Run
 from reroll.features.sync.work import Work
+from reroll.kube import wire
+from reroll.kube.errors import Forbidden, NotFound
+
+_stub = msgspec.json.Decoder(Stub)
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -52,28 +65,57 @@ def run(args: argparse.Namespace) -> int:
 async def _restart(view: View, args: argparse.Namespace) -> int:
     session, wanted = rolling.Session(view), rolling.options(args)
     look = await chosen.looked(view, args, session.clock, session.journal)
-    now, seen = session.clock.now(), {}
     works = []
     for key, listed in look.workloads.items():
-        seen[key] = _seen(look, listed, await look.decide(key))
-        if stop := held(seen[key], Comparison({}), now):
+        now, seen = session.clock.now(), await _seen(look, listed.kind, listed.manifest)
+        if stop := held(seen, Comparison({}), now):
             raise CommandError(f"{key} is held, nothing is restarted: {stop.message}")
-        works.append(Work(listed.kind, listed.manifest, restart(seen[key], now, args.reason)))
+        works.append(Work(listed.kind, listed.manifest, restart(seen, now, args.reason)))
     problems = list(view.gaps)
 
-    async def begin(run: Run, work: Work, _: datetime) -> None:
-        await look.engine.roller.carry_out(seen[work.key], work.plan)
-        if report := session.journal.take(work.key):
-            run.read(work, report)
+    async def begin(run: Run, work: Work, deadline: datetime) -> None:
+        now = session.clock.now()
+        await run.until_written(work, deadline, lambda: again(run, work, now))
+
+    async def again(run: Run, work: Work, now: datetime) -> None:
+        """Decide anew: it may have waited for its turn. `now` is the same for every try."""
+        manifest = await _read(view, look, work)
+        if _is_restarted(work, manifest, now):
+            itself = workload(work.kind, manifest, None, words=look.world.dialects.words)
+            session.journal.tell(report(work.kind, itself, work.plan, Result.DONE))
+            return
+        await run.read_up(work)
+        seen = await _seen(look, work.kind, manifest)
+        if stop := held(seen, Comparison({}), session.clock.now()):
+            session.journal.tell(report(work.kind, seen.workload, stop, Result.HELD))
+            return
+        work.before, work.plan = manifest, restart(seen, now, args.reason)
+        await look.engine.roller.carry_out(seen, work.plan)
 
     await session.carry_out(look, works, wanted, begin)
     return rolling.finish(args, works, problems, notes=look.notes)
 
 
-def _seen(look: Look, listed: Listed, decision: Decision) -> Snapshot:
+async def _read(view: View, look: Look, work: Work) -> Manifest:
+    """The workload as it is now; and what its Namespace says, if that may be read."""
+    request = wire.get(NAMESPACES, None, work.key.namespace, metadata_only=True)
+    with suppress(Forbidden):
+        look.world.namespaces.seen(_stub.decode(await view.client.send(request)).metadata)
+    manifest = await look.engine.reader.workload(work.kind, work.key)
+    if manifest is None:
+        raise NotFound(f"{work.key} was deleted")
+    return manifest
+
+
+def _is_restarted(work: Work, manifest: Manifest, at: datetime) -> bool:
+    """Whether it was done, and only the answer was lost."""
+    path = work.kind.template
+    mark = (*path, "metadata", "annotations", RESTARTED_AT)
+    return bool(path) and text_at(manifest, mark) == written(at)
+
+
+async def _seen(look: Look, kind: Kind, manifest: Manifest) -> Snapshot:
     """What is known of it; of one that is not opted in, nothing but itself."""
-    if decision.seen is not None:
-        return decision.seen
-    words = look.world.dialects.words
-    itself = workload(listed.kind, listed.manifest, None, words=words)
-    return Snapshot(itself, listed.kind, listed.policy, (), {})
+    itself = workload(kind, manifest, None, words=look.world.dialects.words)
+    decision = await look.decide(itself.key)
+    return decision.seen or Snapshot(itself, kind, look.world.policy_of(kind, manifest), (), {})

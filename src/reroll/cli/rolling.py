@@ -17,11 +17,15 @@ from reroll.cli.progress import Progress, progress, told
 from reroll.cli.targets import duration
 from reroll.clock import SystemClock
 from reroll.controller.events import Recorder
+from reroll.core.decided import Plan
 from reroll.core.kinds import Strategy
 from reroll.core.reasons import Reason
 from reroll.features.look.look import Look
-from reroll.features.sync.run import Begin, Run
+from reroll.features.rollout.jobs import JOBS
+from reroll.features.sync import kept
+from reroll.features.sync.run import NOT_LOST, Begin, Run
 from reroll.features.sync.work import Journal, Options, Outcome, Work
+from reroll.kube.errors import Forbidden
 
 EXITS = (
     "exit codes: 0 rolled, or nothing to do (with --exit-code: 4); 1 failed, held by a missing\n"
@@ -32,6 +36,7 @@ DELAYED = frozenset(
 )
 """What people asked for: no failure."""
 EVENTS_WITHIN = 5.0
+_TAKEN_UP = "it was being made anew when this run began"
 
 
 def add_flags(parser: argparse.ArgumentParser, *, wait: bool) -> None:
@@ -91,10 +96,16 @@ class Session:
         self._dropped = False
 
     async def carry_out(
-        self, look: Look, works: Sequence[Work], wanted: Options, begin: Begin | None = None
+        self, look: Look, works: list[Work], wanted: Options, begin: Begin | None = None
     ) -> None:
-        """Roll these, and show how that goes."""
+        """Roll these, and show how that goes.
+
+        Without `begin`, also Jobs that an earlier run was making anew when it was stopped: those
+        that are gone are added to the others.
+        """
         self.recorder.identify = look.world.sources.identity
+        if begin is None:
+            await self._take_up(look, works)
         with progress(self.clock) as shown:
             run = Run(
                 self.view.client,
@@ -116,11 +127,22 @@ class Session:
                 "not every Event could be written; grant `create` on events to have them"
             )
 
+    async def _take_up(self, look: Look, works: list[Work]) -> None:
+        row, known = look.engine.kinds.get(JOBS.kind), {work.key: work for work in works}
+        with suppress(Forbidden):  # Who may not look can have left none.
+            for key, job in (await kept.find(self.view.client, self.view.namespace)).items():
+                if row is None or look.world.namespaces.that_counts(key.namespace) is None:
+                    continue
+                if (one := known.get(key)) is None:
+                    one = Work(row, job, Plan(Reason.CONTINUED, _TAKEN_UP))
+                    works.append(one)
+                one.kept = True
+
     async def _beside(
         self, look: Look, works: Sequence[Work], act: Callable[[], Awaitable[None]]
     ) -> None:
         tasks = [asyncio.create_task(self.recorder.run())]
-        if any(work.plan.roll is Strategy.RECREATE for work in works):
+        if any(work.kept or work.plan.roll is Strategy.RECREATE for work in works):
             tasks.append(asyncio.create_task(look.engine.jobs.run((self.view.namespace,))))
         try:
             await act()
@@ -138,9 +160,11 @@ class Session:
 
 def _interrupted(shown: Progress, works: Sequence[Work]) -> None:
     for work in works:
-        if work.outcome is Outcome.ROLLING:
+        if work.kept:
+            shown.note(f"{work.key} is being made anew: {NOT_LOST}")
+        elif work.outcome is Outcome.ROLLING:
             shown.note(f"{work.key} goes on in the cluster: {told(work)}")
-    left = sum(work.outcome is Outcome.PENDING for work in works)
+    left = sum(work.outcome is Outcome.PENDING and not work.kept for work in works)
     if left:
         shown.note(f"not begun: {left} of {len(works)} workloads")
 
@@ -180,15 +204,20 @@ def finish(
 
 def _verdict(code: Exit, works: Sequence[Work], time: str) -> list[str]:
     """What a person has to know who sees only the end of it."""
-    sentences = {
-        Outcome.FAILED: "failed: {}",
-        Outcome.TIMED_OUT: f"not over within {time}, and goes on in the cluster: {{}}",
-        Outcome.UNDONE: "a rollout failed; back at the revision before: {}",
-    }
     if code is Exit.OK:
         return []
-    names = {one: [str(work.key) for work in works if work.outcome is one] for one in sentences}
-    return [sentences[one].format(", ".join(found)) for one, found in names.items() if found]
+    late = [work for work in works if work.outcome is Outcome.TIMED_OUT]
+    groups = {
+        "failed": [work for work in works if work.outcome is Outcome.FAILED],
+        f"not over within {time}, and goes on in the cluster": [w for w in late if w.goes_on],
+        f"not over within {time}; run it again to go on": [w for w in late if not w.goes_on],
+        "a rollout failed; back at the revision before": [
+            work for work in works if work.outcome is Outcome.UNDONE
+        ],
+    }
+    return [
+        f"{what}: {', '.join(str(w.key) for w in found)}" for what, found in groups.items() if found
+    ]
 
 
 def exit_code(works: Sequence[Work], problems: Sequence[str] = ()) -> Exit:

@@ -8,7 +8,7 @@ from reroll.core.pods import given
 from reroll.core.workloads import Manifest, Metadata, Workload, text_at
 from reroll.kube import wire
 from reroll.kube.client import Client
-from reroll.kube.errors import ApiError, Conflict, NotFound, Throttled
+from reroll.kube.errors import ApiError, Conflict, NotFound
 
 _HASHES = ("pod-template-hash", "rollouts-pod-template-hash", "controller-revision-hash")
 MOST_TOLD = 3
@@ -101,14 +101,17 @@ def told(pods: Iterable[Pod]) -> tuple[str, bool]:
     return ", ".join(lines[:MOST_TOLD]) + more, any(pod.trouble for pod in unready)
 
 
-async def unstick(client: Client, workload: Workload, manifest: Manifest) -> None:
-    """Evict pods of a revision that was left and that never became ready."""
-    current = text_at(manifest, ("status", "updateRevision"))
+async def unstick(client: Client, workload: Workload, manifest: Manifest) -> str:
+    """Evict pods of a revision that was left and that never became ready; why one stays."""
+    current, stays = text_at(manifest, ("status", "updateRevision")), ""
     for pod in await pods_of(client, workload):
         if pod.is_ready or not current or pod.revision == current:
             continue
         name, uid = pod.metadata.name, pod.metadata.uid
         try:
             await client.send(wire.evict(workload.key.namespace, name, uid=uid))
-        except (NotFound, Conflict, Throttled):
+        except (NotFound, Conflict):
             continue
+        except ApiError as error:
+            stays = f"pod {name} is in the way and cannot be evicted: {error}"
+    return stays

@@ -12,23 +12,27 @@ from datetime import datetime, timedelta
 
 from reroll.clock import Clock
 from reroll.controller.report import Report, Result
+from reroll.core.compare import compare
 from reroll.core.health import State
 from reroll.core.kinds import Strategy
 from reroll.core.reasons import Reason
 from reroll.features.look.look import Look
-from reroll.features.sync import pods
+from reroll.features.sync import kept, pods
 from reroll.features.sync.follow import PASSING, POLL, Follow, template
 from reroll.features.sync.undo import NoWayBackError, undo
 from reroll.features.sync.work import Journal, Options, Outcome, Work
 from reroll.kube import wire
 from reroll.kube.client import Client
-from reroll.kube.errors import ApiError, NotFound
+from reroll.kube.errors import ApiError, Forbidden, NotFound
 
 _WAITED_FOR = frozenset(
     (Strategy.STAMP, Strategy.ENV, Strategy.RESTART, Strategy.EVICT, Strategy.RELOAD)
 )
 TIDY_WITHIN = timedelta(seconds=10)
+NOT_LOST = "it is written down, and the next `reroll sync` or a controller goes on"
 Begin = Callable[["Run", Work, datetime], Awaitable[None]]
+Act = Callable[[], Awaitable[float | None]]
+"""One try; the seconds until the next is worth it, if one is."""
 
 
 class Run:
@@ -90,32 +94,53 @@ class Run:
     # Rolling
 
     async def _sync(self, work: Work, deadline: datetime) -> None:
-        """Look at it as the controller does, until the roll is written, or held."""
-        roller = self._look.engine.roller
+        """Look at it as the controller does; a Job that is to be made anew is waited for."""
+        while True:
+            if not work.kept:
+                told = await self.until_written(work, deadline, lambda: self._look_at(work))
+                if told or not self._is_taken(work):
+                    return
+            if not await self._made_anew(work, deadline):
+                return
+
+    async def until_written(self, work: Work, deadline: datetime, act: Act) -> bool:
+        """Act until the roll is written, or held; whether anything was told of it."""
+        roller, problem = self._look.engine.roller, ""
         while True:
             delay: float | None
             try:
-                delay = await roller.look(work.key)
+                delay = await act()
             except ApiError as error:
                 delay = roller.failed(work.key, error)
                 if not isinstance(error, PASSING):
                     told = "it was deleted" if isinstance(error, NotFound) else str(error)
                     self._follow.change(work, Outcome.FAILED, told)
-                    return
+                    return True
                 self._journal.take(work.key)
                 self._follow.met(error)
+                problem = f": {error}"
             report = self._journal.take(work.key)
-            if delay is None and report is None and work.plan.roll is Strategy.RECREATE:
-                report = await self._made_anew(work, deadline)
             if report is not None:
                 self.read(work, report)
             if delay is None or (work.outcome is Outcome.HELD and work.began is None):
-                return
+                return report is not None
             if not await self._follow.sleep(delay, deadline):
-                self._follow.change(
-                    work, Outcome.TIMED_OUT, work.detail or "the roll is not written yet"
-                )
-                return
+                detail = work.detail or f"the roll is not written yet{problem}"
+                self._follow.change(work, Outcome.TIMED_OUT, detail)
+                return True
+
+    async def _look_at(self, work: Work) -> float | None:
+        await self.read_up(work)
+        return await self._look.engine.roller.look(work.key)
+
+    async def read_up(self, work: Work) -> None:
+        """Sources that its template names only since it was seen anew."""
+        world, reader = self._look.world, self._look.engine.reader
+        await reader.catch_up()
+        # What failed the last time, or what another workload of this run is about to read.
+        if seen := world.snapshot(work.key, work.kind):
+            unread = [ref.source for ref in compare(seen).unread if ref.source in world.sources]
+            await reader.confirm(unread)
 
     async def _tidy(self, work: Work, deadline: datetime) -> None:
         """Copies that its template no longer names belong to the revisions that do."""
@@ -134,13 +159,45 @@ class Run:
             if manifest := await self._follow.fetch(work, deadline):
                 self._look.world.workload_seen(work.kind, manifest)
 
-    async def _made_anew(self, work: Work, deadline: datetime) -> Report | None:
-        left = (deadline - self._clock.now()).total_seconds()
+    def _is_taken(self, work: Work) -> bool:
+        """Whether nothing is told of it because it is being made anew."""
+        return Strategy.RECREATE in work.kind.strategies and work.key in self._look.world.workloads
+
+    async def _made_anew(self, work: Work, deadline: datetime) -> bool:
+        """Wait until a Job is not written down any more; whether it is worth looking at."""
+        work.kept, over = True, False
+        self._follow.change(work, Outcome.ROLLING, "it is being made anew")
+        while True:
+            report = await self._next(work)
+            if over or (report is not None and report.result is Result.DONE):
+                break
+            try:
+                over = work.key not in await kept.find(self._client, work.key.namespace)
+            except (Forbidden, *PASSING) as error:
+                self._follow.met(error)  # Its report tells too.
+            if report is not None:
+                self._follow.change(work, Outcome.ROLLING, report.message)
+            if not over and not await self._follow.sleep(0.0, deadline):
+                self._follow.change(work, Outcome.TIMED_OUT, f"{work.detail}; {NOT_LOST}")
+                return False
+        work.kept = False
+        if (made := await self._follow.fetch(work, deadline)) is None:
+            return False
+        if made.metadata.uid != work.before.metadata.uid:
+            self._look.world.workload_gone(work.key)
+            work.began, work.before = self._clock.now(), made
+            self._follow.change(work, Outcome.ROLLED, "")
+        self._look.world.workload_seen(work.kind, made)
+        if report is not None:
+            self.read(work, report)
+        return True
+
+    async def _next(self, work: Work) -> Report | None:
+        """What is told of it next, unless that takes long."""
         try:
-            async with asyncio.timeout(left):
+            async with asyncio.timeout(POLL):
                 return await self._journal.wait(work.key)
         except TimeoutError:
-            self._follow.change(work, Outcome.TIMED_OUT, "the Job is not there again yet")
             return None
 
     def read(self, work: Work, report: Report) -> None:
@@ -170,37 +227,63 @@ class Run:
 
     async def _go_back(self, work: Work) -> None:
         """To the template before this run, and until its pods are there again."""
-        failed = work.outcome
+        failed, detail = work.outcome, work.detail
         deadline = self._clock.now() + timedelta(seconds=self._options.timeout)
-        made = await self._follow.fetch(work, deadline)
-        if made is None:
-            return
         try:
-            await undo(self._client, self._clock, self._look, work, template(work, made))
+            if not await self._undo(work, deadline):
+                return
         except NoWayBackError as error:
-            self._follow.change(
-                work, failed, f"{work.detail}; not rolled back: {error}".lstrip("; ")
-            )
+            self._follow.change(work, failed, _joined(detail, f"not rolled back: {error}"))
             return
         except ApiError as error:
             self._follow.change(work, Outcome.FAILED, f"not rolled back: {error}")
             return
         work.failed_as = failed if failed is not Outcome.ROLLED else None
+        self._follow.change(work, Outcome.UNDONE, detail)
         self._journal.tell(_undone(work, self._look))
-        self._follow.change(work, Outcome.UNDONE, work.detail)
-        await self._recover(work, deadline)
+        try:
+            await self._recover(work, deadline)
+        except ApiError as error:
+            self._follow.change(work, work.outcome, _joined(detail, str(error)))
+
+    async def _undo(self, work: Work, deadline: datetime) -> bool:
+        """Whether its template is that of before; what may pass is tried again."""
+        before, failed, problem = template(work, work.before), work.outcome, None
+        while (made := await self._follow.fetch(work, deadline)) is not None:
+            now = template(work, made)
+            if problem is not None and now == before:
+                # It was done, and the answer was lost.
+                self._look.world.workload_seen(work.kind, made)
+                return True
+            try:
+                await undo(self._client, self._clock, self._look, work, now)
+            except PASSING as error:
+                problem = error
+            else:
+                return True
+            self._follow.change(work, failed, f"not rolled back yet: {problem}")
+            if not await self._follow.sleep(max(POLL, problem.retry_after or 0.0), deadline):
+                raise problem
+        return False
 
     async def _recover(self, work: Work, deadline: datetime) -> None:
+        """Until its pods are there again; what is in their way is told with the workload."""
+        detail = work.detail
         while (found := await self._follow.health(work, deadline)) is not None:
-            work.health = found
-            self._follow.change(work, work.outcome, work.detail)
-            if found.state is not State.GOES_ON:
+            work.health, over = found, found.state is not State.GOES_ON
+            self._follow.change(work, work.outcome, detail if over else work.detail)
+            if over:
                 return
             if work.kind.sticks and (manifest := await self._follow.fetch(work, deadline)):
-                await pods.unstick(self._client, self._follow.workload(work), manifest)
+                stays = await pods.unstick(self._client, self._follow.workload(work), manifest)
+                self._follow.change(work, work.outcome, _joined(detail, stays))
             if not await self._follow.sleep(POLL, deadline):
                 self._note(f"{work.key} was rolled back, and its pods are not all ready yet")
                 return
+
+
+def _joined(*parts: str) -> str:
+    return "; ".join(filter(None, parts))
 
 
 def _effect(strategy: Strategy) -> str:

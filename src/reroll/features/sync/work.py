@@ -51,11 +51,18 @@ class Work:
         """The template that the roll made."""
         self.failed_as: Outcome | None = None
         """What it was before it was rolled back."""
+        self.kept = False
+        """A Job that is being made anew: it is written down, and may be gone."""
 
     @property
     def seconds(self) -> float:
         """How long it took, once it is over."""
         return (self.ended - self.began).total_seconds() if self.began and self.ended else 0.0
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether the cluster brings to an end what was begun, without anybody's help."""
+        return not self.kept and bool(self.began or self.health)
 
     @property
     def has_failed(self) -> bool:
