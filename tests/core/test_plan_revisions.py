@@ -112,6 +112,29 @@ def test_keys_that_do_not_matter_keep_their_copy_when_something_else_rolls() -> 
     assert written(again)[0] == {**pins(after), ("Secret", "db"): name(DB, other)}
 
 
+def test_a_source_that_may_not_be_read_at_the_moment_keeps_its_pin() -> None:
+    there, other = pins(ONE, DB_ONE), content({"p": "y"}, LATER)
+    last = record({APP: ONE, DB: DB_ONE}, there)
+    found = decided({APP: Absence.FORBIDDEN, DB: other}, last, there)
+    assert found.reason is Reason.CONFIG_CHANGED
+    assert written(found) == (pins(ONE, other), pins(ONE, other))
+
+    lacking = decided({APP: Absence.FORBIDDEN, DB: DB_ONE}, last, pins(ONE))
+    assert lacking.reason is Reason.PINNED
+    assert written(lacking) == (there, there)
+
+    gone = frozenset({Key("ConfigMap", "shop", there["ConfigMap", "app"])})
+    lost = decided({APP: Absence.FORBIDDEN, DB: other}, last, there, copies_missing=gone)
+    assert written(lost)[0] == pins(None, other)
+
+
+def test_a_roll_ends_an_undo_for_a_source_too_that_may_not_be_read_at_the_moment() -> None:
+    other = content({"p": "y"}, LATER)
+    last = record({APP: TWO, DB: DB_ONE}, pins(TWO, DB_ONE))
+    found = decided({APP: Absence.FORBIDDEN, DB: other}, last, pins(ONE, DB_ONE))
+    assert written(found) == (pins(TWO, other), pins(TWO, other))
+
+
 def test_content_that_comes_back_gives_the_same_template() -> None:
     """The stamp needs no number: the pins tell the templates apart."""
     to_two = decided({APP: TWO}, record({APP: ONE}, pins(ONE)), pins(ONE))

@@ -6,11 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.scenarios.stage import ENABLED, Controller, Stage, a, eventually, for_kinds
+from tests.scenarios.stage import ENABLED, Controller, Stage, a, again, alone, eventually, for_kinds
 from tests.support import build
+from tests.support.impatient import IMPATIENT
 
 from reroll.core.kinds import Kind, Strategy
-from reroll.devcluster.api import path_of
+from reroll.devcluster.api import path_of, path_to
 
 Start = Callable[..., Controller]
 EVICT = {**ENABLED, "reroll.dev/strategy": "evict"}
@@ -144,6 +145,33 @@ def test_a_disruption_budget_is_honoured_and_the_roll_goes_on_when_it_allows(
     stage.settled(web)
     assert uids(stage.pods(web)).isdisjoint(old)
     assert len(evictions()) == 2
+
+
+def test_a_replacement_that_does_not_get_ready_is_told_and_the_roll_goes_on_when_it_does(
+    stage: Stage, controller: Start, evictions: Evictions
+) -> None:
+    spec = {"updateStrategy": {"type": "OnDelete"}}
+    web = build.statefulset("web", uses="configmap/app", annotations=EVICT, spec=spec, replicas=2)
+    stage.make(build.configmap("app"), web)
+    running = alone(controller)
+    running.program = IMPATIENT
+    again(running)
+    stage.settled(web)
+    number = stage.adopted(web)["n"]
+    sick = {"metadata": {"annotations": {build.FAIL: "unready"}}}
+    stage.api.patch(stage.path(web), {"spec": {"template": sick}})
+
+    stage.change("ConfigMap", "app", key="new")
+    stage.rolled(web, since=number)
+    (told,) = eventually(lambda: stage.events(web, "EvictionRefused"), "an Event tells of it")
+    (name,) = evictions.names()
+    assert f"{name}, which replaces another, is not ready" in told["message"]
+
+    well: build.Object = {"metadata": {"annotations": {build.FAIL: None}}}
+    stage.api.patch(stage.path(web), {"spec": {"template": well}})
+    stage.api.patch(path_to("Pod", name, stage.namespace), well)
+    finished(stage, web)
+    assert sorted(evictions.names()) == ["web-0", "web-1"]
 
 
 @for_kinds(Strategy.EVICT)

@@ -4,10 +4,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.scenarios.stage import ENABLED, Controller, Stage, a, eventually, for_kinds
+from tests.scenarios.stage import ENABLED, Controller, Stage, a, again, alone, eventually, for_kinds
 from tests.support import build
 from tests.support.faultproxy import FaultProxy
 from tests.support.faults import Answer, Cut, DropResponse, Fault, Match
+from tests.support.impatient import IMPATIENT
 from tests.support.settled import is_complete
 
 from reroll.core.kinds import Kind, Strategy
@@ -295,3 +296,55 @@ def test_a_finished_job_stays_finished(stage: Stage, controller: Start) -> None:
 
     assert uid(stage, task) == done["metadata"]["uid"]
     assert kept(stage) == []
+
+
+def test_a_job_that_ends_before_it_could_be_deleted_stays_ended(
+    stage: Stage, controller: Start, fault_proxy: FaultProxy, reroll_kubeconfig: Path
+) -> None:
+    task = build.job(annotations=RECREATE, **RUNNING)
+    stage.make(build.configmap("app"), task)
+    running = controller(kubeconfig=fault_proxy.kubeconfig(reroll_kubeconfig))
+    stage.adopted(task)
+    (pod,) = eventually(lambda: stage.pods(task), "it runs")
+    deleting = Match("DELETE", "/jobs/")
+    fault_proxy.inject(Answer(503), deleting, times=None)
+
+    stage.change("ConfigMap", "app", key="new")
+    fault_proxy.wait_for("Answer", deleting)
+    ended = {"status": {"phase": "Succeeded"}}
+    stage.api.patch(f"{path_to('Pod', pod['metadata']['name'], stage.namespace)}/status", ended)
+    done = stage.api.wait_for(stage.path(task), is_complete)
+    fault_proxy.clear()
+
+    eventually(lambda: not kept(stage), "nothing is left over")
+    stage.quiet(task)
+    (left,) = jobs(stage)
+    assert left["metadata"]["uid"] == done["metadata"]["uid"]
+    assert "deletionTimestamp" not in left["metadata"]
+    assert not running.said("ConfigChanged", "task")
+
+
+def test_pods_that_keep_a_deleted_job_there_are_told_and_it_is_made_anew_when_they_end(
+    stage: Stage, controller: Start
+) -> None:
+    task = build.job(annotations=RECREATE, **RUNNING)
+    stage.make(build.configmap("app"), task)
+    running = alone(controller)
+    running.program = IMPATIENT
+    again(running)
+    stage.adopted(task)
+    old = uid(stage, task)
+    (pod,) = eventually(lambda: stage.pods(task), "it runs")
+    path = path_to("Pod", pod["metadata"]["name"], stage.namespace)
+    kept_by = [*pod["metadata"]["finalizers"], "example.com/a-node-that-is-dead"]
+    stage.api.patch(path, {"metadata": {"finalizers": kept_by}})
+
+    stage.change("ConfigMap", "app", key="new")
+    (told,) = eventually(lambda: stage.events(task, "Failed"), "an Event tells what is wrong")
+    assert "its pods do not end" in told["message"]
+    assert uid(stage, task) == old
+
+    stage.api.patch(path, {"metadata": {"finalizers": None}})
+    eventually(lambda: is_anew(stage, task, old), "it is there anew")
+    eventually(lambda: running.said("ConfigChanged", "task"), "a log line tells of it")
+    assert len(stage.events(task, "Failed")) == 1

@@ -9,6 +9,8 @@ from tests.scenarios.pins import Installation, sources_of
 from tests.scenarios.revised import REVISIONS, contents, copies, owned_right, pin, pinned_anew, pins
 from tests.scenarios.stage import Controller, Stage, a, alone, eventually
 from tests.support import build
+from tests.support.faultproxy import FaultProxy
+from tests.support.faults import Answer, Cut, Match
 
 from reroll.core.kinds import KINDS, Kind
 from reroll.devcluster.api import path_to
@@ -163,6 +165,34 @@ def test_a_namespace_says_it_for_all_and_what_rewrites_pods_there_decides_how(
     stage.settled(web)
     (pod,) = eventually(lambda: stage.pods(web))
     assert contents(stage, pod) == {second: {"key": "second"}}
+
+
+def test_a_watch_that_is_refused_for_a_moment_costs_no_pin_and_hides_nothing(
+    stage: Stage, controller: Start, fault_proxy: FaultProxy, reroll_kubeconfig: Path
+) -> None:
+    uses = ["configmap/app", "secret/db"]
+    web, late = (
+        build.deployment(name, replicas=0, uses=uses, annotations=REVISIONS)
+        for name in ("web", "late")
+    )
+    stage.make(build.configmap("app", {"key": "first"}), build.secret("db"), web)
+    kubeconfig = fault_proxy.kubeconfig(reroll_kubeconfig)
+    alone(lambda *flags, **more: controller(*flags, kubeconfig=kubeconfig, **more))
+    first, db = pin(stage, web), pin(stage, web, "Secret", "db")
+    watching = Match(path="/configmaps$", watch=True)
+    fault_proxy.inject(Cut(in_event=1), watching)
+    fault_proxy.inject(Answer(403), watching)
+    stage.make(build.configmap("other"))
+    fault_proxy.wait_for("Answer", watching)
+
+    stage.change("Secret", "db", password="other")
+    pinned_anew(stage, web, db, name="db")
+    assert pins(stage, web)["ConfigMap", "app"] == first
+
+    stage.make(late)
+    assert pin(stage, late) == first, "it is read once that is allowed"
+    stage.change("ConfigMap", "app", key="second")
+    assert pinned_anew(stage, web, first) == pinned_anew(stage, late, first)
 
 
 def test_a_change_of_keys_that_do_not_matter_makes_no_copy_until_they_do(

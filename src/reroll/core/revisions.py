@@ -8,7 +8,7 @@ somebody else chose: an undo, an abort, an old template applied again.
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 
-from reroll.core.compare import Comparison, Snapshot
+from reroll.core.compare import Absence, Comparison, Snapshot
 from reroll.core.kinds import Strategy
 from reroll.core.objects import Content, Key, Problem
 from reroll.core.pins import PINNABLE, TOKEN, copy_name, copy_names
@@ -98,8 +98,25 @@ def in_template(seen: Snapshot) -> Chosen:
 
 
 def current(seen: Snapshot) -> Chosen:
-    """The pins of what its sources hold now; one that the template has already stays."""
-    return {source: name for source, name in _named(seen) if name}
+    """The pins of what its sources hold now; one that the template has already stays.
+
+    Of one that may not be read at the moment it is that of what is recorded.
+    """
+    return _unreadable(seen) | {source: name for source, name in _named(seen) if name}
+
+
+def _unreadable(seen: Snapshot) -> Chosen:
+    before = recorded(seen)
+    found = {
+        source: before.get(source, pin)
+        for source, pin in in_template(seen).items()
+        if seen.sources.get(source) is Absence.FORBIDDEN
+    }
+    return {
+        source: pin
+        for source, pin in found.items()
+        if Key(source.kind, source.namespace, pin) not in seen.copies_missing
+    }
 
 
 def _named(seen: Snapshot) -> list[tuple[Key, str | None]]:

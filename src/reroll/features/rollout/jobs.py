@@ -40,6 +40,10 @@ KEPT = wire.Resource("apps", "v1", "controllerrevisions", "ControllerRevision")
 KEPT_JOB = DOMAIN + "kept-job"
 """The label of a ControllerRevision that keeps a Job while it is being made anew."""
 LOOK_AGAIN = 0.5
+PATIENCE = 60.0
+"""Seconds that the pods of a deleted Job may take to end; most are given half of that."""
+SLOWLY = 10.0
+"""Seconds between two looks at pods that take longer."""
 WORKERS = 4
 
 
@@ -51,15 +55,21 @@ class _Stubs(msgspec.Struct, gc=False):
     items: list[_Stub] | None = None
 
 
+_manifest = msgspec.json.Decoder(Manifest)
+
+
 class Jobs:
     """Holds what the steps need; `install` makes them known to the roller."""
 
     def __init__(self, client: Client, clock: Clock, world: World, telemetry: Teller) -> None:
-        self._client, self._world, self._telemetry = client, world, telemetry
+        self._client, self._clock = client, clock
+        self._world, self._telemetry = world, telemetry
         self._backoff = Backoff(clock)
         self._queue: Queue[Key] = Queue(clock)
         self._reports: dict[Key, Report] = {}
         """What to tell when a Job is there again."""
+        self._going: dict[Key, float] = {}
+        """Since when a Job is seen to be deleted, in monotonic seconds."""
 
     def install(self, roller: Roller) -> None:
         roller.before[Strategy.TRIGGER] = self.trigger
@@ -85,7 +95,7 @@ class Jobs:
     async def recreate(self, kind: Kind, seen: Workload, decided: Plan) -> Outcome:
         """Write the Job down as it shall be, with its new record; `run` does the rest."""
         raw = await self._client.send(wire.get(resource(kind), seen.key.namespace, seen.key.name))
-        manifest = msgspec.json.decode(raw, type=Manifest)
+        manifest = _manifest.decode(raw)
         if manifest.metadata.uid != seen.uid or decided.record is None or has_ended(manifest):
             return LOOK_AGAIN
         fresh = _fresh_job(msgspec.json.decode(raw))
@@ -138,11 +148,11 @@ class Jobs:
     async def _work(self) -> None:
         while True:
             kept = await self._queue.get()
-            delay: float | None = LOOK_AGAIN
             try:
-                if await self._go_on(kept):
+                delay = await self._go_on(kept)
+                if delay is None:
                     self._backoff.succeeded(kept)
-                    delay = None
+                    self._going.pop(kept, None)
             except ApiError as error:
                 delay = self._backoff.failed(kept, error.retry_after or 0.0)
                 self._failed(kept, error)
@@ -151,48 +161,84 @@ class Jobs:
             if delay is not None:
                 self._queue.add(kept, delay)
 
-    async def _go_on(self, kept: Key) -> bool:
-        """Do the next steps; whether it was the last."""
+    async def _go_on(self, kept: Key) -> float | None:
+        """Do the next steps; the seconds until it is worth looking again, if it is not done."""
         try:
             raw = await self._client.send(wire.get(KEPT, kept.namespace, kept.name))
         except NotFound:
-            return await self._is_done(kept)
+            await self._is_done(kept)
+            return None
         written: dict[str, Any] = msgspec.json.decode(raw)
         job, old = written["data"]["job"], written["data"]["uid"]
-        name = job["metadata"]["name"]
-        there = await self._job(kept.namespace, name)
-        if there is not None and there.uid == old:
-            if there.deletion_timestamp is None:
-                # Its pods first: the old ones and the new ones never run at the same time.
-                request = wire.delete(JOBS, kept.namespace, name, uid=old, propagation="Foreground")
-                with suppress(NotFound, Conflict):
-                    await self._client.send(request)
-            return False
+        there = await self._job(kept.namespace, job["metadata"]["name"])
+        if there is not None and there.metadata.uid == old:
+            if there.metadata.deletion_timestamp is not None:
+                return self._is_going(kept, there.metadata)
+            if not has_ended(there):
+                await self._delete(there.metadata)
+                return LOOK_AGAIN
         if there is None:
             raw = await self._client.send(wire.create(JOBS, kept.namespace, job))
-            there = msgspec.json.decode(raw, type=_Stub).metadata
+            there = _manifest.decode(raw)
         with suppress(NotFound, Conflict):
             uid = written["metadata"]["uid"]
             await self._client.send(wire.delete(KEPT, kept.namespace, kept.name, uid=uid))
-        self._made(kept, there)
-        return True
+        if there.metadata.uid == old:
+            self._left(kept, there.metadata)
+        else:
+            self._made(kept, there.metadata)
+        return None
 
-    async def _is_done(self, kept: Key) -> bool:
+    async def _delete(self, job: Metadata) -> None:
+        """Its pods first: the old ones and the new ones never run at the same time.
+
+        Only as it was seen: it may have ended meanwhile, and is left alone then.
+        """
+        request = wire.delete(
+            JOBS,
+            job.namespace,
+            job.name,
+            uid=job.uid,
+            resource_version=job.resource_version,
+            propagation="Foreground",
+        )
+        with suppress(NotFound, Conflict):
+            await self._client.send(request)
+
+    def _is_going(self, kept: Key, job: Metadata) -> float:
+        """Its pods keep it there: for good, if their node is dead."""
+        now = self._clock.monotonic()
+        if now - self._going.setdefault(kept, now) < PATIENCE:
+            return LOOK_AGAIN
+        reason = Reason.FAILED
+        pods = f"kubectl get pods -n {job.namespace} -l job-name={job.name}"
+        message = f"{reason.sentence}: it is being deleted, but its pods do not end; see `{pods}`"
+        key = Key(JOBS.kind, job.namespace, job.name)
+        self._telemetry.tell(
+            Report(key, job.uid, JOBS.api_version, reason, message, result=Result.HELD)
+        )
+        return SLOWLY
+
+    async def _is_done(self, kept: Key) -> None:
         """Nothing is written down: it was done before, or by another leader."""
         if told := self._reports.get(kept):
             there = await self._job(kept.namespace, told.key.name)
-            if there is None:
-                del self._reports[kept]  # Somebody deleted it since.
+            if there is None or there.metadata.uid == told.uid:
+                del self._reports[kept]  # Somebody deleted it since, or it had ended.
             else:
-                self._made(kept, there)
-        return True
+                self._made(kept, there.metadata)
 
-    async def _job(self, namespace: str, name: str) -> Metadata | None:
+    async def _job(self, namespace: str, name: str) -> Manifest | None:
         try:
-            raw = await self._client.send(wire.get(JOBS, namespace, name, metadata_only=True))
+            raw = await self._client.send(wire.get(JOBS, namespace, name))
         except NotFound:
             return None
-        return msgspec.json.decode(raw, type=_Stub).metadata
+        return _manifest.decode(raw)
+
+    def _left(self, kept: Key, job: Metadata) -> None:
+        """It ended before it could be deleted: what it did with the old configuration is done."""
+        self._reports.pop(kept, None)
+        log.info("job has ended", workload=f"Job {job.namespace}/{job.name}")
 
     def _made(self, kept: Key, job: Metadata) -> None:
         told = self._reports.pop(kept, None)

@@ -34,6 +34,10 @@ log = Log("reroll")
 REPLICA_SETS = wire.Resource("apps", "v1", "replicasets", "ReplicaSet")
 LOOK_AGAIN = 1.0
 """Seconds between two looks at pods that are being replaced."""
+PATIENCE = 60.0
+"""Seconds without an eviction after which people are told what it waits for."""
+SLOWLY = 10.0
+"""Seconds between two looks from then on."""
 RELOAD_TIMEOUT = 10.0
 
 
@@ -98,6 +102,8 @@ class _Round:
     """Pods made by then are old, by the clock of the API server."""
     first_look: float
     """Monotonic seconds."""
+    moved: float
+    """When a pod was last evicted, or the first look; monotonic seconds too."""
     asked: set[str] = field(default_factory=set)
     """Those that said yes to a reload."""
 
@@ -156,14 +162,15 @@ class Pods:
         if not old:
             del self._rounds[seen.key]
             return Step.DONE
-        standing = [pod for pod in pods if not pod.metadata.deletion_timestamp]
-        fresh_are_ready = all(pod.is_ready for pod in standing if pod not in old)
-        if len(standing) < max(len(pods), wanted) or not fresh_are_ready:
-            return LOOK_AGAIN
+        if waits_for := _missing(pods, old, wanted):
+            if self._clock.monotonic() - now.moved < PATIENCE:
+                return LOOK_AGAIN
+            reason = Reason.EVICTION_REFUSED
+            return Held(reason, f"{reason.sentence}: {waits_for}", SLOWLY)
         # One that is not ready has the least to lose.
-        return await self._evict(min(old, key=lambda p: (p.is_ready, p.metadata.name)))
+        return await self._evict(min(old, key=lambda p: (p.is_ready, p.metadata.name)), now)
 
-    async def _evict(self, pod: Pod) -> Outcome:
+    async def _evict(self, pod: Pod, now: _Round) -> Outcome:
         name, namespace = pod.metadata.name, pod.metadata.namespace
         try:
             await self._client.send(wire.evict(namespace, name, uid=pod.metadata.uid))
@@ -173,6 +180,7 @@ class Pods:
             wait = max(LOOK_AGAIN, error.retry_after or 0.0)
             reason = Reason.EVICTION_REFUSED
             return Held(reason, f"{reason.sentence}: {name}: {error.message}", wait)
+        now.moved = self._clock.monotonic()
         return LOOK_AGAIN
 
     async def reload(self, kind: Kind, seen: Workload, decided: Plan) -> Outcome:
@@ -208,7 +216,8 @@ class Pods:
                 resource(kind), seen.key.namespace, seen.key.name, metadata_only=True
             )
             written = record_written(_stub.decode(await self._client.send(request)).metadata)
-            known = _Round(begun, written or begun, self._clock.monotonic())
+            first_look = self._clock.monotonic()
+            known = _Round(begun, written or begun, first_look, moved=first_look)
             self._rounds[seen.key] = known
         return known
 
@@ -217,7 +226,7 @@ class Pods:
         to, address = policy.reload, pod.status.address
         if not address:
             return f"pod {pod.metadata.name} has no address yet"
-        if not _is_of_a_pod(address):
+        if not is_of_a_pod(address):
             return f"pod {pod.metadata.name} has the address {address}, which no pod has"
         host = f"[{address}]" if ":" in address else address
         url = f"{to.scheme}://{host}:{to.port}{to.path}"
@@ -235,8 +244,21 @@ def _owner(owners: list[Owner] | None) -> str:
     return next((owner.uid for owner in owners or () if owner.controller), "")
 
 
-def _is_of_a_pod(address: str) -> bool:
-    """Not one at which a cloud gives credentials away.
+def _missing(pods: list[Pod], old: list[Pod], wanted: int) -> str:
+    """What is to come before the next eviction, if something is."""
+    if going := [pod.metadata.name for pod in pods if pod.metadata.deletion_timestamp]:
+        return f"{min(going)} has not ended yet"
+    if unready := [pod.metadata.name for pod in pods if pod not in old and not pod.is_ready]:
+        return f"{min(unready)}, which replaces another, is not ready"
+    return f"{len(pods)} of {wanted} pods are there" if len(pods) < wanted else ""
+
+
+LOCALHOST = frozenset(map(ip_address, ("127.0.0.1", "::1")))
+"""What listens there alone trusts whoever asks."""
+
+
+def is_of_a_pod(address: str) -> bool:
+    """Not one at which a cloud gives credentials away, nor one of our own machine.
 
     Whoever may write the status of a pod must not have us ask there.
     """
@@ -245,4 +267,4 @@ def _is_of_a_pod(address: str) -> bool:
     except ValueError:
         return False
     ip = getattr(ip, "ipv4_mapped", None) or ip
-    return not (ip.is_link_local or ip.is_multicast or ip.is_unspecified)
+    return not (ip.is_link_local or ip.is_multicast or ip.is_unspecified or ip in LOCALHOST)

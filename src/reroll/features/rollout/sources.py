@@ -159,7 +159,13 @@ class Sources:
             self._expanded(*place)
 
     def allowed(self, kind: str, namespace: str | None) -> None:
-        self._refused.discard((kind, namespace))
+        """They may be: what was refused is read, for a watch that goes on tells only of changes."""
+        if (kind, namespace) not in self._refused:
+            return
+        self._refused.remove((kind, namespace))
+        for key in self.of(kind, namespace):
+            if self._known[key].content is Absence.FORBIDDEN:
+                self.want(key)
 
     def is_refused(self, kind: str, namespace: str) -> bool:
         return not self._refused.isdisjoint({(kind, namespace), (kind, None)})
