@@ -164,12 +164,15 @@ async def following(api: Api) -> AsyncIterator[Crowd]:
         task.cancel()
 
 
-async def settled(api: Api, workloads: int) -> None:
-    """Until Kubernetes has made its ReplicaSets, which is no work of ours."""
+async def settled(api: Api, templates: int) -> None:
+    """Until Kubernetes has made a ReplicaSet of each, which is no work of ours.
+
+    Before that a workload has no pods, and a change is no reason to replace any.
+    """
     path = "/apis/apps/v1/replicasets?limit=1"
     while True:
         listed: Json = await api.call("GET", path)
         left = listed["metadata"].get("remainingItemCount", 0)
-        if left + len(listed["items"]) >= workloads:
+        if left + len(listed["items"]) >= templates:
             return
         await asyncio.sleep(0.5)

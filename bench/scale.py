@@ -103,7 +103,7 @@ async def _measure(cluster: DevCluster, whole: Size, parts: Sequence[float]) -> 
                 old, size = size, whole.part(part)
                 since = time.perf_counter()
                 await grow(api, old, size)
-                await settled(api, size.workloads)
+                await settled(api, size.workloads + crowd.rolls)
                 say(f"{size} made in {time.perf_counter() - since:.0f} s")
                 one = _One(cluster, api, crowd, relay, replica, size)
                 measured.append(await one.run())
