@@ -199,3 +199,22 @@ def test_a_record_that_does_not_fit_on_the_workload_is_told_and_others_roll(
     assert "annotations" in event["message"]
     stage.change("ConfigMap", "app", key="new")
     stage.rolled(other, since=number)
+
+
+def test_a_workload_that_is_made_anew_is_told_of_anew(stage: Stage, controller: Start) -> None:
+    bad = {**ENABLED, "reroll.dev/mounts": "dead"}
+    web = build.deployment("web", replicas=0, uses="configmap/app", annotations=bad)
+    stage.make(build.configmap("app"), web)
+    running = controller()
+    eventually(lambda: stage.events(web, "InvalidAnnotation"), "an Event tells of it")
+    stage.adopted(web)
+
+    stage.api.delete(stage.path(web))
+    uid = stage.make(web)["metadata"]["uid"]
+
+    def told() -> bool:
+        events = stage.events(web, "InvalidAnnotation")
+        return uid in {event["involvedObject"]["uid"] for event in events}
+
+    eventually(told, "an Event tells of the new one")
+    assert len(problems(running, "web")) == 2

@@ -316,3 +316,17 @@ def test_annotations_that_nobody_told_it_of_are_no_refusal(
 
     stage.adopted(web)
     assert not one.said("Rejected")
+
+
+def test_a_hold_that_nobody_told_it_of_is_heeded(
+    case: Case, shaky: Start, blind: Callable[[str], None]
+) -> None:
+    one = shaky()
+    case.stage.adopted(case.web)
+    blind("deployments")
+    case.stage.annotate(case.web, hold="incident 42")
+
+    case.stage.change("ConfigMap", "app", key="new")
+
+    one.wait_for(lambda line: line.get("reason") == "Held")
+    case.calm()

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from tests.scenarios.injecting import Injecting, gadget, injection, source, writes
-from tests.scenarios.stage import Stage
+from tests.scenarios.stage import Stage, eventually
 from tests.support import build
 from tests.support.build import Object
 from tests.support.faultproxy import FaultProxy
@@ -43,3 +43,20 @@ def test_a_value_arrives_and_is_written_once_whatever_is_lost_on_the_way(
     # Its watches are whole again: what somebody else writes is noticed.
     stage.api.patch(stage.path(gadget("g")), {"spec": {"token": "theirs"}})
     injecting.holds(gadget("g"), f"value-{len(faults)}", "spec", "token")
+
+
+def test_a_removal_that_fails_in_passing_is_no_refusal(
+    injecting: Injecting, stage: Stage, fault_proxy: FaultProxy
+) -> None:
+    one = injection("one", source("s", "k"), gadget("g"), ".spec.token", deletionPolicy="Remove")
+    stage.make(build.secret("s", {"k": "0"}), gadget("g"), one)
+    injecting.run(kubeconfig=fault_proxy.kubeconfig(injecting.kubeconfig))
+    injecting.said(one, "Injected")
+    fault_proxy.inject(Answer(409), WRITE)
+    fault_proxy.inject(Answer(503), WRITE)
+
+    stage.api.delete(stage.path(one))
+
+    eventually(lambda: "token" not in stage.get(gadget("g"))["spec"], "the value is gone")
+    fault_proxy.wait_for("Answer", WRITE, 2)
+    assert not stage.events(one, "Rejected")

@@ -1,12 +1,12 @@
 """What is not allowed, by rights or by admission: it is told, and other workloads work as ever."""
 
-import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from tests.scenarios.stage import ENABLED, Controller, Stage, eventually
 from tests.support import build
+from tests.support.policies import refusing
 
 from reroll.core import rights
 from reroll.core.kinds import KINDS
@@ -130,43 +130,11 @@ def test_a_namespace_without_rights_is_told_and_the_other_one_works(
 
 @pytest.fixture(params=["Invalid", "Forbidden"])
 def policy(request: pytest.FixtureRequest, api: Api, stage: Stage) -> Iterator[build.Object]:
-    """A policy that lets no stamp through on Deployments; it is in force."""
-    name = f"no-stamps-{uuid.uuid4().hex[:8]}"
-    version = "admissionregistration.k8s.io/v1"
-    rule = {
-        "apiGroups": ["apps"],
-        "apiVersions": ["v1"],
-        "operations": ["UPDATE"],
-        "resources": ["deployments"],
-    }
+    """A policy that lets no stamp through on Deployments."""
     stamps = "object.spec.template.metadata.?annotations[?'reroll.dev/config-hash']"
-    validation = {
-        "expression": f"!{stamps}.hasValue()",
-        "message": "no rolls on a Friday",
-        "reason": request.param,
-    }
-    spec = {
-        "failurePolicy": "Fail",
-        "matchConstraints": {"resourceRules": [rule]},
-        "validations": [validation],
-    }
-    here = {"matchLabels": {"kubernetes.io/metadata.name": stage.namespace}}
-    binding = {
-        "apiVersion": version,
-        "kind": "ValidatingAdmissionPolicyBinding",
-        "metadata": {"name": name},
-        "spec": {
-            "policyName": name,
-            "validationActions": ["Deny"],
-            "matchResources": {"namespaceSelector": here},
-        },
-    }
-    kind = "ValidatingAdmissionPolicy"
-    api.create({"apiVersion": version, "kind": kind, "metadata": {"name": name}, "spec": spec})
-    api.create(binding)
-    yield binding
-    api.delete(path_of(binding), missing_ok=True)
-    api.delete(path_to(kind, name, version=version))
+    allowed = f"!{stamps}.hasValue()"
+    with refusing(api, stage.namespace, allowed, "no rolls on a Friday", request.param) as binding:
+        yield binding
 
 
 def is_refused(stage: Stage, web: build.Object) -> bool:

@@ -5,7 +5,10 @@ from collections.abc import Callable
 import pytest
 from tests.scenarios.stage import Controller, Stage, alone, eventually
 from tests.support import build
+from tests.support.policies import refusing
 from tests.support.wave import DISABLED, IN, INVALID
+
+from reroll.devcluster.api import ApiError, path_of
 
 Start = Callable[..., Controller]
 
@@ -74,3 +77,26 @@ def test_a_controller_that_ends_in_the_middle_goes_on_later(
     eventually(lambda: is_whole(stage, web), "the mark is gone")
     stage.settled(web)
     assert schedulers(stage, web) == {"default-scheduler"}
+
+
+def test_a_repair_that_admission_refuses_is_told(stage: Stage, controller: Start) -> None:
+    web = left("deployment", uses="configmap/app", annotations=IN)
+    stage.make(build.configmap("app"), web)
+    as_it_is = f"object.spec.template.spec.schedulerName == '{INVALID}'"
+    with refusing(stage.api, stage.namespace, as_it_is, "schedulers stay") as binding:
+        eventually(lambda: _is_refused(stage, web), "the policy is in force")
+        controller()
+        (event,) = eventually(lambda: stage.events(web, "Rejected"), "an Event tells of it")
+        assert "schedulers stay" in event["message"]
+        assert not is_whole(stage, web)
+        stage.api.delete(path_of(binding))
+        eventually(lambda: is_whole(stage, web), "the scheduler is back", timeout=120)
+
+
+def _is_refused(stage: Stage, web: build.Object) -> bool:
+    other = {"spec": {"template": {"spec": {"schedulerName": "other"}}}}
+    try:
+        stage.api.patch(stage.path(web), other, dryRun="All")
+    except ApiError as error:
+        return "schedulers stay" in error.message
+    return False

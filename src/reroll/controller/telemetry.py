@@ -72,6 +72,8 @@ class Telemetry:
             self._told[report.key] = told
             self._write(report)
             self._recorder.record(report)
+        elif report.result is Result.NOTHING:
+            self._told.pop(report.key, None)  # All is well: what comes after it is news.
 
     def forget(self, key: Key) -> None:
         self._told.pop(key, None)

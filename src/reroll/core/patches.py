@@ -14,7 +14,7 @@ import msgspec
 from reroll.core.decided import Plan
 from reroll.core.kinds import Kind, Path, Strategy
 from reroll.core.marks import Carrier, Mark, own_mark, written
-from reroll.core.policy import STATE, Pause
+from reroll.core.policy import HOLD, STATE, Pause
 from reroll.core.records import write
 from reroll.core.rewrite import PINS
 from reroll.core.workloads import Workload
@@ -34,7 +34,7 @@ def patch(
     workload: Workload, kind: Kind, plan: Plan, pause: Pause | None = None
 ) -> list[Operation]:
     """The record, and with it whatever makes the workload roll, guarded by the old record."""
-    operations = _record(workload, write(plan.record)) if plan.record else []
+    operations = _record(workload, write(plan.record), plan) if plan.record else []
     if operations:
         workload = msgspec.structs.replace(workload, has_annotations=True)
     is_new = bool(plan.renames) or (
@@ -75,12 +75,15 @@ def writes_template(kind: Kind, operations: list[Operation]) -> bool:
     return any(o["op"] != "test" and o["path"].startswith(places) for o in operations)
 
 
-def _record(workload: Workload, text: str) -> list[Operation]:
+def _record(workload: Workload, text: str, plan: Plan) -> list[Operation]:
     annotations: Path = ("metadata", "annotations")
+    # Somebody may have held it since, and that must not come too late.
+    hold = [_test((*annotations, HOLD), workload.annotations.get(HOLD))] if plan.roll else []
     return [
         *_parent(annotations, exists=workload.has_annotations),
         _test((*annotations, STATE), workload.record_text),
         _test(("metadata", "uid"), workload.uid),
+        *hold,
         _add((*annotations, STATE), text),
     ]
 

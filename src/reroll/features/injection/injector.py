@@ -15,7 +15,7 @@ from reroll.core.objects import Key
 from reroll.core.reasons import Reason
 from reroll.features.injection.book import Book
 from reroll.features.injection.contents import Reader
-from reroll.features.injection.keeper import Keeper
+from reroll.features.injection.keeper import Keeper, passes
 from reroll.features.injection.objects import INJECTIONS, Objects
 from reroll.features.injection.targets import Targets
 from reroll.features.injection.values import UnusableError, make
@@ -202,8 +202,15 @@ def _target(one: Injection, resource: wire.Resource) -> Target:
 
 def _kept(one: Injection, error: RefusedError) -> Verdict:
     to = one.status.target or one.spec.to
+    where = f"{to.kind} {to.name}"
+    if isinstance(error.error, Conflict):
+        raise Conflict(f"{where} changed while a value was removed from it")
+    if passes(error.error):
+        return Verdict(
+            Reason.FAILED, f"its value could not be removed from {where} yet: {error.words}"
+        )
     return Verdict(
         Reason.FORBIDDEN if isinstance(error.error, Forbidden) else Reason.REJECTED,
-        f"its value cannot be removed from {to.kind} {to.name}: {error.words}; allow it, or set "
+        f"its value cannot be removed from {where}: {error.words}; allow it, or set "
         "deletionPolicy: Keep",
     )

@@ -22,7 +22,7 @@ from reroll.features.injection.writer import Found, RefusedError, Writer
 from reroll.features.rollout.world import World
 from reroll.kube import wire
 from reroll.kube.client import Client
-from reroll.kube.errors import Conflict, Forbidden, NotFound, Throttled, Unavailable
+from reroll.kube.errors import ApiError, Conflict, Forbidden, NotFound, Throttled, Unavailable
 
 
 class Keeper:
@@ -159,10 +159,15 @@ def _refused(error: RefusedError, found: Found) -> Verdict:
         return Verdict(Reason.FORBIDDEN, f"{grant} ({said})")
     if isinstance(cause, Conflict):
         raise Conflict(f"{found.target} changed while it was written to")
-    if isinstance(cause, Throttled) or (isinstance(cause, Unavailable) and cause.status != 500):
+    if passes(cause):
         return Verdict(Reason.FAILED, f"{found.target} could not be written to yet: {said}")
-    # A value that does not fit the schema is a 500 of server-side apply.
     return Verdict(Reason.REJECTED, f"the API server refused the value for {found.target}: {said}")
+
+
+def passes(cause: ApiError) -> bool:
+    """Whether the API server may well say something else in a while."""
+    # A value that does not fit the schema is a 500 of server-side apply.
+    return isinstance(cause, Throttled) or (isinstance(cause, Unavailable) and cause.status != 500)
 
 
 def _dropped(one: Injection, after: Found, made: Made) -> Verdict | None:

@@ -54,13 +54,17 @@ class Objects:
         others = [name for name in one.finalizers if name != FINALIZER]
         finalizers = [*others, FINALIZER] if hold else others
         body = {"metadata": {"resourceVersion": one.version, "finalizers": finalizers}}
-        await self._send(wire.merge_patch(INJECTIONS, one.key.namespace, one.key.name, body))
+        request = wire.merge_patch(INJECTIONS, one.key.namespace, one.key.name, body)
+        # Without its last finalizer it is gone, and the watch may have told so already.
+        await self._send(request, stays=hold)
 
     def forget(self, key: Key) -> None:
         self._unsaved.discard(key)
 
-    async def _send(self, request: wire.Request) -> None:
+    async def _send(self, request: wire.Request, *, stays: bool = True) -> None:
         try:
-            self._book.seen(_manifest.decode(await self._client.send(request)))
+            raw = await self._client.send(request)
         except NotFound:
             return  # It is gone, and so is what was to tell.
+        if stays:
+            self._book.seen(_manifest.decode(raw))

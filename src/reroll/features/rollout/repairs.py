@@ -59,22 +59,34 @@ class Repairs:
 
     async def step(self, seen: Snapshot, decided: Plan) -> Taken:
         """The template first, then the pods that nobody else would replace, then the mark."""
-        repair, key = decided.repair, seen.workload.key
+        repair = decided.repair
         if repair is None:
             return Taken(0.0)
-        got = await self._client.send(wire.get(resource(seen.kind), key.namespace, key.name))
-        manifest = _manifest.decode(got)
+        manifest = await self._read(seen)
         if (manifest.metadata.annotations or {}).get(repair.annotation) != repair.text:
             return Taken(LOOK_AGAIN, manifest)
         if _field(manifest, seen.kind, repair) == repair.broken:
-            return await self._patch(seen, repair, _mend(seen.kind, repair), told=True)
+            mend = _mend(seen.kind, repair)
+            return await self._patch(seen, manifest, repair, mend, told=True)
         if await self._unstick(seen.workload, repair):
             return Taken(LOOK_AGAIN)
         path = pointer("metadata", "annotations", repair.annotation)
-        return await self._patch(seen, repair, [{"op": "remove", "path": path}], told=False)
+        clear = [{"op": "remove", "path": path}]
+        return await self._patch(seen, manifest, repair, clear, told=False)
+
+    async def _read(self, seen: Snapshot) -> Manifest:
+        key = seen.workload.key
+        request = wire.get(resource(seen.kind), key.namespace, key.name)
+        return _manifest.decode(await self._client.send(request))
 
     async def _patch(
-        self, seen: Snapshot, repair: Repair, operations: list[dict[str, str]], *, told: bool
+        self,
+        seen: Snapshot,
+        manifest: Manifest,
+        repair: Repair,
+        operations: list[dict[str, str]],
+        *,
+        told: bool,
     ) -> Taken:
         key = seen.workload.key
         path = pointer("metadata", "annotations", repair.annotation)
@@ -87,6 +99,8 @@ class Repairs:
         try:
             answer = await self._client.send(request)
         except Invalid as error:
+            if (await self._read(seen)).metadata.version == manifest.metadata.version:
+                raise  # It is as it was: what we want is refused.
             raise Conflict(str(error)) from None
         return Taken(0.0, _manifest.decode(answer), told=told)
 

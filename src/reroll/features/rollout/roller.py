@@ -23,7 +23,7 @@ from reroll.core.patches import Operation, patch, writes_template
 from reroll.core.plan import plan
 from reroll.core.reasons import Reason
 from reroll.core.records import Record, successor, write
-from reroll.core.workloads import Manifest, Workload
+from reroll.core.workloads import Manifest, Workload, workload
 from reroll.features.rollout.reader import Reader, resource
 from reroll.features.rollout.repairs import Repairs
 from reroll.features.rollout.values import with_marks_of_values
@@ -314,14 +314,11 @@ class Roller:
     async def _is_stale(self, seen: Snapshot, decided: Plan, sent: list[Operation]) -> bool:
         """Whether a patch was refused because the workload is another one than we thought."""
         before = seen.workload
-        try:
-            await self._reader.workload(seen.kind, before.key)
-        except ApiError:
-            return False
-        tracked = self._world.workloads.get(before.key)
-        if tracked is None or tracked.workload.generation != before.generation:
+        manifest = await self._reader.workload(seen.kind, before.key)
+        if manifest is None or manifest.metadata.generation != before.generation:
             return True
-        return patch(tracked.workload, seen.kind, decided, seen.policy.pause) != sent
+        now = workload(seen.kind, manifest, before, words=self._world.dialects.words)
+        return patch(now, seen.kind, decided, seen.policy.pause) != sent
 
 
 def report(kind: Kind, seen: Workload, decided: Plan, result: Result) -> Report:

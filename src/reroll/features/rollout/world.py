@@ -139,6 +139,7 @@ class World:
             self._globs.forget(key)
             self._link(key, tracked, ())
             self.copies.use(key, _copies(tracked.workload), {})
+            self._wake(key, False)  # Whoever remembers something about it can forget that.
 
     def _may_be_in(
         self, annotations: Mapping[str, str], info: NamespaceInfo, manifest: Manifest
