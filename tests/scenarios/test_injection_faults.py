@@ -60,3 +60,23 @@ def test_a_removal_that_fails_in_passing_is_no_refusal(
     eventually(lambda: "token" not in stage.get(gadget("g"))["spec"], "the value is gone")
     fault_proxy.wait_for("Answer", WRITE, 2)
     assert not stage.events(one, "Rejected")
+
+
+def test_a_value_that_was_removed_already_is_not_removed_with_its_surroundings(
+    injecting: Injecting, stage: Stage, fault_proxy: FaultProxy
+) -> None:
+    """It was removed, and whoever did it could not say so."""
+    items = [{"name": "x", "value": "1"}, {"name": "y", "value": "2"}]
+    at = ".spec.plain[1].secret"
+    one = injection("one", source("s", "k"), gadget("g"), at, deletionPolicy="Remove")
+    stage.make(build.secret("s", {"k": "0"}), gadget("g", plain=items), one)
+    injecting.run(kubeconfig=fault_proxy.kubeconfig(injecting.kubeconfig))
+    injecting.said(one, "Injected")
+    farewell = Match(method="PATCH", path="/injections/one$")
+    fault_proxy.inject(Answer(503), farewell, times=2)
+
+    stage.api.delete(stage.path(one))
+
+    stage.api.wait_gone(stage.path(one))
+    fault_proxy.wait_for("Answer", farewell, 2)
+    assert stage.get(gadget("g"))["spec"]["plain"] == items

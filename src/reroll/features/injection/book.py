@@ -51,9 +51,11 @@ class Book:
         if old is None or _wakes(old) != _wakes(new):
             self._wake(new.key)
 
-    def gone(self, key: Key) -> None:
-        old = self._known.pop(key, None)
-        if old is not None:
+    def gone(self, key: Key, uid: str = "") -> None:
+        """`uid`: only if it is this one, and not one that was made since."""
+        old = self._known.get(key)
+        if old is not None and uid in {"", old.uid}:
+            del self._known[key]
             self._namesakes[_names(old)].discard(key)
             self._shared.discard(key)
             self._wake_others(old, None)

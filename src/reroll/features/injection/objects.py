@@ -1,5 +1,6 @@
 """What is written to Injections themselves: their status, and the finalizer that holds them."""
 
+from contextlib import suppress
 from typing import Any
 
 import msgspec
@@ -55,16 +56,19 @@ class Objects:
         finalizers = [*others, FINALIZER] if hold else others
         body = {"metadata": {"resourceVersion": one.version, "finalizers": finalizers}}
         request = wire.merge_patch(INJECTIONS, one.key.namespace, one.key.name, body)
-        # Without its last finalizer it is gone, and the watch may have told so already.
-        await self._send(request, stays=hold)
+        if not (one.deleting and not finalizers):
+            await self._send(request)
+            return
+        with suppress(NotFound):
+            await self._client.send(request)
+        # It went with its last finalizer; the watch may have told so already.
+        self._book.gone(one.key, one.uid)
 
     def forget(self, key: Key) -> None:
         self._unsaved.discard(key)
 
-    async def _send(self, request: wire.Request, *, stays: bool = True) -> None:
+    async def _send(self, request: wire.Request) -> None:
         try:
-            raw = await self._client.send(request)
+            self._book.seen(_manifest.decode(await self._client.send(request)))
         except NotFound:
             return  # It is gone, and so is what was to tell.
-        if stays:
-            self._book.seen(_manifest.decode(raw))

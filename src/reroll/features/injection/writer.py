@@ -147,6 +147,8 @@ class Writer:
             owned = found.owners(path)
             if found.metadata.uid != written.uid or one.manager not in {o.manager for o in owned}:
                 return False
+            if not fieldpaths.find(found.document, path).is_there:
+                return False  # It was given back, and nobody lived to say so.
             await self._client.send(self._removal(one, found, path, owned))
         except (NotFound, PathError):
             return False
