@@ -55,8 +55,9 @@ LASTING: frozenset[Reason] = frozenset({Reason.OTHER_CONTROLLER, Reason.PODS_NOT
 class Telemetry:
     def __init__(self, metrics: Metrics, recorder: Recorder) -> None:
         self.metrics, self._recorder = metrics, recorder
-        self._told: dict[Key, tuple[Reason, str]] = {}
-        self._problems: dict[Key, frozenset[Problem]] = {}
+        # With the uid: what was told of one is news of another with its name.
+        self._told: dict[Key, tuple[str, Reason, str]] = {}
+        self._problems: dict[Key, tuple[str, frozenset[Problem]]] = {}
 
     def tell(self, report: Report) -> None:
         self._count(report)
@@ -67,7 +68,7 @@ class Telemetry:
             if report.rolled or report.reason in TOLD:
                 self._recorder.record(report)
         elif report.reason in TOLD and self._told.get(report.key) != (
-            told := (report.reason, report.message)
+            told := (report.uid, report.reason, report.message)
         ):
             self._told[report.key] = told
             self._write(report)
@@ -88,12 +89,14 @@ class Telemetry:
                 self.metrics.latency.observe(report.seconds)
 
     def _tell_problems(self, report: Report) -> None:
-        known = self._problems.get(report.key, frozenset())
+        uid, known = self._problems.get(report.key, ("", frozenset()))
+        if uid != report.uid:
+            known = frozenset()
         # That another controller acted stays so, though the next look may not show it.
         now = frozenset(report.problems) | {p for p in known if p.reason in LASTING}
         new = now - known
         if now:
-            self._problems[report.key] = now
+            self._problems[report.key] = (report.uid, now)
         else:
             self._problems.pop(report.key, None)
         for problem in sorted(new, key=lambda problem: problem.sentence):
