@@ -183,32 +183,28 @@ async def test_a_failure_is_not_kept(tmp_path, script):
     assert (await made.credential()).token == "t"
 
 
-async def test_a_plugin_is_ended_with_the_one_who_waits_for_it(tmp_path, script):
-    made = plugin(script(f"echo $$ > {tmp_path}/pid; exec sleep 1000"))
-    task = asyncio.create_task(made.credential())
-    pid_file = tmp_path / "pid"
+async def given_up(command, pid_file):
+    """Wait for a plugin until it has written a pid, and then no longer; the pid."""
+    task = asyncio.create_task(plugin(command).credential())
     while not (pid_file.exists() and pid_file.read_text().strip()):
         await asyncio.sleep(0.01)
     task.cancel()
-
     with pytest.raises(asyncio.CancelledError):
         await task
+    return int(pid_file.read_text())
+
+
+async def test_a_plugin_is_ended_with_the_one_who_waits_for_it(tmp_path, script):
+    pid = await given_up(script(f"echo $$ > {tmp_path}/pid; exec sleep 1000"), tmp_path / "pid")
+
     with pytest.raises(ProcessLookupError):
-        os.kill(int(pid_file.read_text()), 0)
+        os.kill(pid, 0)
 
 
 async def test_a_plugin_is_ended_with_what_it_started(tmp_path, script):
     """A wrapper that waits for a program which hangs: that one holds the pipes open."""
-    made = plugin(script(f"sleep 1000 & echo $! > {tmp_path}/pid; wait"))
-    task = asyncio.create_task(made.credential())
-    pid_file = tmp_path / "pid"
-    while not (pid_file.exists() and pid_file.read_text().strip()):
-        await asyncio.sleep(0.01)
-    pid = int(pid_file.read_text())
-    task.cancel()
+    pid = await given_up(script(f"sleep 1000 & echo $! > {tmp_path}/pid; wait"), tmp_path / "pid")
 
-    with pytest.raises(asyncio.CancelledError):
-        await task
     while _runs(pid):
         await asyncio.sleep(0.01)
 
