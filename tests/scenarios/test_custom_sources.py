@@ -80,7 +80,9 @@ def test_a_custom_resource_rolls_what_names_it_by_the_paths_that_are_content(
     assert stage.rolled(level, before[id(level)])["keys"] == ["spec.level"]
     whole_name = f"Deployment {stage.namespace}/whole"
     eventually(lambda: len(running.said("ConfigChanged", whole_name)) == 2, "both changes roll it")
-    assert len(running.said("ConfigChanged", f"{stage.namespace}/level")) == 1
+    level_name = f"{stage.namespace}/level"
+    eventually(lambda: running.said("ConfigChanged", level_name), "a line tells of it")
+    assert len(running.said("ConfigChanged", level_name)) == 1
 
 
 def test_a_secret_custom_resource_is_watched_by_its_metadata_and_digested_with_the_key(
