@@ -9,13 +9,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from reroll.core import rights
-from reroll.core.kinds import KINDS
+from reroll.core.tables import rights
+from reroll.core.tables.kinds import KINDS
 from reroll.devcluster import binaries
 from reroll.devcluster.cluster import DevCluster
 from reroll.devcluster.layout import default_folder
 from reroll.devcluster.progress import progress_on
-from reroll.settings import Settings
+from reroll.settings.table import Settings
 
 ROOT = Path(__file__).parent.parent
 USER = "reroll"

@@ -6,7 +6,7 @@ from pathlib import Path
 import yaml
 from tests.scenarios.custom import EXAMPLES
 
-from reroll.core.custom import tables
+from reroll.core.tables.custom import tables
 
 GUIDE = Path(__file__).parents[1] / "docs" / "guides" / "custom-kinds.md"
 SHOWN = re.compile(r"`examples/kinds/(\S+\.yaml)`:\n\n```yaml\n(.*?)```\n", re.DOTALL)

@@ -11,7 +11,7 @@ def main() -> None:
 
 def complete_for_kubectl() -> None:
     """The console script kubectl_complete-reroll."""
-    from reroll.cli.completion import for_kubectl
+    from reroll.cli.commands.completion import for_kubectl
 
     for_kubectl(parser_for, sys.argv[1:])
 

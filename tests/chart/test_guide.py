@@ -9,7 +9,7 @@ from tests.chart.rendered import template
 from tests.support.chart import ROOT
 from tests.support.tools import Tool
 
-from reroll.core.rights import OPTIONAL, Feature
+from reroll.core.tables.rights import OPTIONAL, Feature
 
 GUIDE = (ROOT / "docs" / "guides" / "install-chart.md").read_text(encoding="utf-8")
 BLOCKS = [yaml.safe_load(text) for text in re.findall(r"(?s)```yaml\n(.*?)```", GUIDE)]

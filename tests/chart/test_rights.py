@@ -9,9 +9,9 @@ from tests.chart.rendered import granted, named, of_kind, template, the
 from tests.support.chart import ROOT
 from tests.support.tools import Tool
 
-from reroll.core import custom, rights
-from reroll.core.kinds import KINDS, SOURCE_KINDS
-from reroll.core.rights import Feature
+from reroll.core.tables import custom, rights
+from reroll.core.tables.kinds import KINDS, SOURCE_KINDS
+from reroll.core.tables.rights import Feature
 
 EXAMPLES = ROOT / "examples" / "kinds"
 STRATEGIES = {Feature.EVICT, Feature.RELOAD, Feature.TRIGGER, Feature.RECREATE}

@@ -9,8 +9,8 @@ from tests.chart.rendered import EVERYTHING, named, of_kind, pod_specs, template
 from tests.support.chart import CHART, DECIDED
 from tests.support.tools import Tool
 
-from reroll.features.migration.translate import of_values
-from reroll.settings import SETTINGS, Setting, resolve
+from reroll.answers.migration.translate import of_values
+from reroll.settings.table import SETTINGS, Setting, resolve
 
 WRONG: dict[str, tuple[dict[str, Any], str]] = {
     "a word for a number": ({"replicas": "many"}, "'/replicas': got string, want integer"),

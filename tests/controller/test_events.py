@@ -5,8 +5,8 @@ from typing import Any
 
 from reroll.clock import SystemClock
 from reroll.controller.events import Recorder
-from reroll.core.objects import Key
-from reroll.core.reasons import Reason
+from reroll.core.model.key import Key
+from reroll.core.tables.reasons import Reason
 
 LEASE = Key("Lease", "shop", "reroll")
 

@@ -7,15 +7,21 @@ from typing import Any
 
 import msgspec
 
-from reroll.core import digest, workloads
-from reroll.core.compare import Absence, Snapshot
 from reroll.core.dialects.table import ALL
-from reroll.core.kinds import KINDS, Kind
-from reroll.core.objects import Content, Key, Moment, Reference
-from reroll.core.pods import PodSpec
-from reroll.core.policy import STATE, Policy
-from reroll.core.records import Record, write
-from reroll.core.workloads import Manifest, Workload
+from reroll.core.model import digest
+from reroll.core.model.content import Content
+from reroll.core.model.key import Key
+from reroll.core.model.metadata import Manifest
+from reroll.core.model.moment import Moment
+from reroll.core.model.podspec import PodSpec
+from reroll.core.model.record import Record, write
+from reroll.core.model.reference import Reference
+from reroll.core.observe import workload as workloads
+from reroll.core.observe.snapshot import Absence, Snapshot
+from reroll.core.observe.workload import Workload
+from reroll.core.policy.policy import Policy
+from reroll.core.tables.annotations import STATE
+from reroll.core.tables.kinds import KINDS, Kind
 
 NOW = datetime(2026, 3, 1, 12, 0, 0, tzinfo=UTC)
 HOME = "shop"

@@ -14,17 +14,21 @@ import msgspec
 from tests.core import build
 from tests.core.build import DEPLOYMENT, EAGER, NOW, Document
 
-from reroll.core.compare import Absence, History, Snapshot
-from reroll.core.decided import Plan
+from reroll.core.decide.chains import plan
+from reroll.core.decide.plan import Plan
 from reroll.core.dialects.table import ALL
-from reroll.core.objects import Content, Key, Moment, Reference
-from reroll.core.patches import patch
-from reroll.core.plan import plan
-from reroll.core.policy import STATE, Policy
-from reroll.core.reasons import Reason
-from reroll.core.records import Record, read
-from reroll.core.references import references
-from reroll.core.workloads import Workload, workload
+from reroll.core.model.content import Content
+from reroll.core.model.key import Key
+from reroll.core.model.moment import Moment
+from reroll.core.model.record import Record, read
+from reroll.core.model.reference import Reference
+from reroll.core.observe.snapshot import Absence, History, Snapshot
+from reroll.core.observe.workload import Workload, workload
+from reroll.core.policy.policy import Policy
+from reroll.core.policy.references import references
+from reroll.core.tables.annotations import STATE
+from reroll.core.tables.reasons import Reason
+from reroll.core.write.patches import patch
 
 Values = dict[str, str]
 

@@ -6,13 +6,15 @@ from typing import Any
 import msgspec
 from tests.core.build import NOW, configmap, content, reference, secret, snapshot
 
-from reroll.core.compare import Snapshot
 from reroll.core.dialects.rows import Options
 from reroll.core.dialects.table import Dialects
-from reroll.core.kinds import SOURCE_KINDS
-from reroll.core.objects import Content, Moment, Reference, Term
-from reroll.core.policy import Claim, Policy
-from reroll.core.records import Record
+from reroll.core.model.content import Content, Term
+from reroll.core.model.moment import Moment
+from reroll.core.model.record import Record
+from reroll.core.model.reference import Reference
+from reroll.core.observe.snapshot import Snapshot
+from reroll.core.policy.policy import Claim, Policy
+from reroll.core.tables.kinds import SOURCE_KINDS
 
 KINDS_OF_SOURCES = frozenset(row.name for row in SOURCE_KINDS)
 TERM = Term("reloader", on_create=False)

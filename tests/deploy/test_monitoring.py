@@ -13,8 +13,8 @@ from tests.support.known_metrics import known_metrics
 from tests.support.promql import Query, parse
 
 from reroll.controller.report import Result
-from reroll.core.reasons import Reason
-from reroll.core.rights import Feature
+from reroll.core.tables.reasons import Reason
+from reroll.core.tables.rights import Feature
 from reroll.kube.steps import Health
 
 ROOT = Path(__file__).parents[2]

@@ -58,8 +58,8 @@ def test_every_module_is_compiled_for_where_it_will_be(built: Built) -> None:
         if not (path.parent / "__pycache__" / f"{path.stem}.{tag}.pyc").exists()
     ]
     assert missing == []
-    one = built.library / "reroll" / "__pycache__" / f"settings.{tag}.pyc"
-    assert b"/opt/reroll/lib/reroll/settings.py" in one.read_bytes()
+    one = built.library / "reroll" / "__pycache__" / f"clock.{tag}.pyc"
+    assert b"/opt/reroll/lib/reroll/clock.py" in one.read_bytes()
     assert str(built.library).encode() not in one.read_bytes()
 
 

@@ -22,8 +22,8 @@ from tests.support import session
 from tests.support.command import Finished, reroll
 from tests.support.tools import Runner, kubeconfig_of
 
-from reroll.core import rights
-from reroll.core.kinds import Kind
+from reroll.core.tables import rights
+from reroll.core.tables.kinds import Kind
 from reroll.devcluster.api import Api, path_to
 from reroll.devcluster.cluster import DevCluster
 

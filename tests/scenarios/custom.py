@@ -10,10 +10,10 @@ from tests.scenarios.stage import ENABLED
 from tests.support.build import Object
 from tests.support.crds.kinds import DEFINITIONS
 
-from reroll.core import rights
-from reroll.core.kinds import KINDS, Kind, Tables
+from reroll.core.tables import rights
+from reroll.core.tables.kinds import KINDS, Kind, Tables
 from reroll.devcluster.api import Api, ApiError, path_of
-from reroll.settings import Settings, resolve
+from reroll.settings.table import Settings, resolve
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "kinds"
 STAMP = "reroll.dev/config-hash"

@@ -9,11 +9,11 @@ from tests.scenarios.stage import Controller, Stage, eventually
 from tests.support.build import Object
 from tests.support.crds import targets
 
-from reroll.core import rights
-from reroll.core.kinds import KINDS
+from reroll.core.tables import rights
+from reroll.core.tables.kinds import KINDS
 from reroll.devcluster.api import Api, ApiError, path_of
 from reroll.features.injection import crd
-from reroll.settings import Settings
+from reroll.settings.table import Settings
 
 FLAGS = ("--injections", "true")
 WRITES = ["get", "list", "watch", "patch"]

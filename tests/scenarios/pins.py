@@ -9,13 +9,13 @@ from tests.scenarios.stage import Stage, Web
 from tests.support.build import Object
 from tests.support.command import Finished, reroll
 
-from reroll.core import rights
-from reroll.core.fields import EACH, PINNED_FIELDS
-from reroll.core.kinds import KINDS
-from reroll.core.rewrite import PINS
+from reroll.core.revisions.pins import PINS
+from reroll.core.tables import rights
+from reroll.core.tables.fields import EACH, PINNED_FIELDS
+from reroll.core.tables.kinds import KINDS
 from reroll.devcluster.api import ApiError, path_to
-from reroll.features.pins.manifests import NAME
-from reroll.settings import Settings
+from reroll.engine.admission_objects import NAME
+from reroll.settings.table import Settings
 
 TOKENS = ("ConfigMap", "kube-root-ca.crt")
 """What Kubernetes itself has each pod mount."""

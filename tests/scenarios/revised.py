@@ -5,8 +5,8 @@ from typing import Any
 from tests.scenarios.stage import ENABLED, Stage, eventually
 from tests.support.build import Object
 
-from reroll.core.names import COPY_OF
-from reroll.core.rewrite import PINS, read_pins
+from reroll.core.revisions.content_names import COPY_OF
+from reroll.core.revisions.pins import PINS, read_pins
 from reroll.devcluster.api import ApiError, path_to
 
 REVISIONS = {**ENABLED, "reroll.dev/revisions": "true", "reroll.dev/pin": "template"}

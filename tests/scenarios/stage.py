@@ -22,7 +22,7 @@ from tests.support.build import Object, encode
 from tests.support.settled import is_settled
 
 import reroll
-from reroll.core.kinds import KINDS, Kind, Strategy
+from reroll.core.tables.kinds import KINDS, Kind, Strategy
 from reroll.devcluster.api import Api, path_of, path_to
 
 ENABLED = {"reroll.dev/enabled": "true"}

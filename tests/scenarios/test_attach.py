@@ -10,15 +10,15 @@ from tests.support import build
 from tests.support.command import Finished, reroll
 from tests.support.tools import kubeconfig_of
 
-from reroll.core.kinds import KINDS, SOURCE_KINDS
-from reroll.core.names import marks
-from reroll.core.objects import Key
-from reroll.core.rights import attaching
+from reroll.core.model.key import Key
+from reroll.core.revisions.content_names import marks
+from reroll.core.tables.kinds import KINDS, SOURCE_KINDS
+from reroll.core.tables.rights import attaching
 from reroll.devcluster.cluster import DevCluster
-from reroll.features.names import owning
-from reroll.features.names.attach import Owner
 from reroll.kube.auth import load
 from reroll.kube.client import Client
+from reroll.kube.objects import Owner
+from reroll.pipeline import owning
 
 OLD, NEW, LOGIN = "app-5f9c2d1a7b", "app-88aa88aa88", "db-77ff00aa11"
 ROWS = {kind.name: kind for kind in KINDS}

@@ -9,7 +9,7 @@ from tests.scenarios.stage import ENABLED, RECORD, Controller, Stage, Web, a, ev
 from tests.support import build
 
 from reroll.core.dialects.reroll import ANNOTATIONS, SOURCE_LISTS
-from reroll.core.kinds import KINDS, Kind, Strategy
+from reroll.core.tables.kinds import KINDS, Kind, Strategy
 from reroll.devcluster.api import path_to
 
 Start = Callable[..., Controller]

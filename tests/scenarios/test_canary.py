@@ -9,7 +9,7 @@ from tests.scenarios.stage import ENABLED, Controller, Stage, eventually
 from tests.support import build
 from tests.support.build import Object
 
-from reroll.core.rewrite import PINS
+from reroll.core.revisions.pins import PINS
 from reroll.devcluster.api import path_to
 
 Start = Callable[..., Controller]

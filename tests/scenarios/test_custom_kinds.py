@@ -10,7 +10,7 @@ from tests.scenarios.stage import Controller, Stage, eventually
 from tests.support import build
 from tests.support.crds.kinds import TEXT, TEXTS, definition, fields
 
-from reroll.core.kinds import Kind
+from reroll.core.tables.kinds import Kind
 from reroll.devcluster.api import Api, path_of
 
 TIME = re.compile(r"20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z")

@@ -17,9 +17,9 @@ from tests.support.tools import kubeconfig_of
 
 from reroll import __version__
 from reroll.cli.errors import Exit
-from reroll.core import rights
-from reroll.core.kinds import KINDS
-from reroll.core.rights import Rule
+from reroll.core.tables import rights
+from reroll.core.tables.kinds import KINDS
+from reroll.core.tables.rights import Rule
 from reroll.devcluster.api import path_to
 from reroll.devcluster.cluster import DevCluster
 

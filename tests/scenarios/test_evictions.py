@@ -10,7 +10,7 @@ from tests.scenarios.stage import ENABLED, Controller, Stage, a, again, alone, e
 from tests.support import build
 from tests.support.impatient import IMPATIENT
 
-from reroll.core.kinds import Kind, Strategy
+from reroll.core.tables.kinds import Kind, Strategy
 from reroll.devcluster.api import path_of, path_to
 
 Start = Callable[..., Controller]

@@ -11,8 +11,8 @@ from tests.support.command import Finished, reroll
 from tests.support.terminal import in_terminal
 from tests.support.tools import kubeconfig_of
 
-from reroll.core.kinds import KINDS
-from reroll.core.plan import GATES
+from reroll.core.decide.chains import GATES
+from reroll.core.tables.kinds import KINDS
 from reroll.devcluster.api import path_to
 from reroll.devcluster.cluster import DevCluster
 

@@ -15,7 +15,7 @@ from tests.support.tools import Tool, kubeconfig_of
 
 from reroll.devcluster.api import path_to
 from reroll.devcluster.cluster import DevCluster
-from reroll.features.names.usage import USERS
+from reroll.pipeline.usage import USERS
 
 NOW = ("--min-age", "0", "--keep", "0")
 KAPP = {"kapp.k14s.io/versioned": ""}

@@ -12,7 +12,7 @@ from tests.support.command import Finished, reroll
 from tests.support.terminal import in_terminal
 from tests.support.tools import kubeconfig_of
 
-from reroll.core.kinds import KINDS
+from reroll.core.tables.kinds import KINDS
 from reroll.devcluster.cluster import DevCluster
 
 READ = [

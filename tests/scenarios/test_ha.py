@@ -14,8 +14,8 @@ from tests.scenarios.test_replicas import Storm, holder
 from tests.support import build
 from tests.support.faultproxy import FaultProxy
 
-from reroll.core import rights
-from reroll.core.kinds import KINDS
+from reroll.core.tables import rights
+from reroll.core.tables.kinds import KINDS
 from reroll.devcluster.api import path_to
 
 __all__ = ["evictions"]

@@ -8,7 +8,7 @@ from tests.scenarios.injecting import WRITABLE, Injecting, gadget, injection, ow
 from tests.scenarios.stage import Controller, Stage, Web, eventually
 from tests.support import build
 
-from reroll.core.rights import Rule
+from reroll.core.tables.rights import Rule
 from reroll.devcluster.api import path_to
 
 Start = Callable[..., Controller]

@@ -11,7 +11,7 @@ from tests.support.faults import Answer, Cut, DropResponse, Fault, Match
 from tests.support.impatient import IMPATIENT
 from tests.support.settled import is_complete
 
-from reroll.core.kinds import Kind, Strategy
+from reroll.core.tables.kinds import Kind, Strategy
 from reroll.devcluster.api import path_to
 
 Start = Callable[..., Controller]

@@ -11,7 +11,7 @@ from tests.support.templates import Templates
 from tests.support.tools import kubeconfig_of
 
 from reroll.cli.errors import Exit
-from reroll.core.rights import Rule
+from reroll.core.tables.rights import Rule
 from reroll.devcluster.api import path_to
 from reroll.devcluster.cluster import DevCluster
 

@@ -25,8 +25,8 @@ from tests.support.faultproxy import FaultProxy
 from tests.support.faults import Answer, Match
 from tests.support.tools import Grants, Tool
 
-from reroll.core import rights
-from reroll.core.kinds import KINDS, Kind, Strategy
+from reroll.core.tables import rights
+from reroll.core.tables.kinds import KINDS, Kind, Strategy
 from reroll.devcluster.api import Api, path_of, path_to
 from reroll.devcluster.cluster import DevCluster
 from reroll.features.injection import crd

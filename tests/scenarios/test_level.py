@@ -5,7 +5,7 @@ from collections.abc import Callable
 from tests.scenarios.stage import ENABLED, Controller, Stage, a, again, alone, eventually, for_kinds
 from tests.support import build
 
-from reroll.core.kinds import Kind, Strategy
+from reroll.core.tables.kinds import Kind, Strategy
 from reroll.devcluster.api import path_to
 
 Start = Callable[..., Controller]

@@ -13,7 +13,7 @@ from tests.scenarios.stage import Controller, Stage
 from tests.support import build
 from tests.support.wave import DISABLED, HASH, IN, INVALID, expected_hash
 
-from reroll.core.kinds import KINDS
+from reroll.core.tables.kinds import KINDS
 
 Start = Callable[..., Controller]
 AUTO = {"reloader.stakater.com/auto": "true"}

@@ -22,7 +22,7 @@ from tests.scenarios.stage import (
 from tests.support import build
 from tests.support.tools import Tool
 
-from reroll.core.kinds import Kind, Strategy
+from reroll.core.tables.kinds import Kind, Strategy
 from reroll.devcluster.api import path_to
 
 Start = Callable[..., Controller]

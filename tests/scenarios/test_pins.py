@@ -5,13 +5,13 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from tests.pins.every_field import PINS, pod_spec, put_in
+from tests.features.admission.every_field import PINS, pod_spec, put_in
 from tests.scenarios.pins import Installation, content, pod, webhook_flags, webhook_rules
 from tests.scenarios.stage import ENABLED, Controller, Stage, again, alone, eventually
 from tests.support import build
 
-from reroll.core.rewrite import PINS as ANNOTATION
-from reroll.core.rewrite import read_pins, write_pins
+from reroll.core.revisions.pins import PINS as ANNOTATION
+from reroll.core.revisions.pins import read_pins, write_pins
 from reroll.devcluster.api import path_to
 from reroll.devcluster.cluster import DevCluster
 
@@ -241,7 +241,7 @@ def test_installing_is_done_once_and_told_and_undone(
         build.deployment("named", uses="configmap/app-0123456789", template_annotations=pinned),
     )
     with monkeypatch.context() as impatient:
-        impatient.setattr("reroll.features.pins.probe.TRIES", 2)
+        impatient.setattr("reroll.features.admission.probe.TRIES", 2)
         beside = installation.install("--mode", "webhook", "--url", "https://127.0.0.1:1/pins")
     assert "is the controller there, with --webhook?" in beside.err
     none = installation.install("--mode", "template")

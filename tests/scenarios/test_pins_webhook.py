@@ -17,7 +17,7 @@ from reroll.clock import SystemClock
 from reroll.devcluster import components
 from reroll.devcluster.api import ApiError, path_to
 from reroll.devcluster.cluster import DevCluster
-from reroll.features.pins.keeper import Keeper
+from reroll.features.admission.keeper import Keeper
 from reroll.kube.auth import load
 from reroll.kube.client import Client
 
@@ -122,7 +122,7 @@ def test_an_api_server_that_takes_a_policy_and_does_not_heed_it_is_found_out(
         return [*usual(*args, **more), *flags]
 
     monkeypatch.setattr(components, "apiserver", apiserver)
-    monkeypatch.setattr("reroll.features.pins.probe.TRIES", 5)
+    monkeypatch.setattr("reroll.features.admission.probe.TRIES", 5)
     other = DevCluster(tmp_path / "other", progress=session.quiet())
     other.up(control_plane)
     try:

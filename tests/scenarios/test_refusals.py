@@ -8,11 +8,11 @@ from tests.scenarios.stage import ENABLED, Controller, Stage, eventually
 from tests.support import build
 from tests.support.policies import refusing
 
-from reroll.core import rights
-from reroll.core.kinds import KINDS
-from reroll.core.rights import Rule
+from reroll.core.tables import rights
+from reroll.core.tables.kinds import KINDS
+from reroll.core.tables.rights import Rule
 from reroll.devcluster.api import Api, ApiError, path_of, path_to
-from reroll.settings import Settings
+from reroll.settings.table import Settings
 
 Start = Callable[..., Controller]
 Grant = Callable[[list[Rule], str | None], Path]

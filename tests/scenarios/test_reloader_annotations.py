@@ -6,13 +6,13 @@ import uuid
 from collections.abc import Callable
 
 import pytest
-from tests.core.test_reloader import PRECEDENCE, Case, policy
+from tests.core.dialects.test_reloader import PRECEDENCE, Case, policy
 from tests.scenarios.reloads import AUTO
 from tests.scenarios.stage import Controller, Stage, eventually
 from tests.support import build
 
 from reroll.core.dialects.reloader_marks import variable
-from reroll.core.objects import Key
+from reroll.core.model.key import Key
 
 Start = Callable[..., Controller]
 WEB = build.deployment("web")

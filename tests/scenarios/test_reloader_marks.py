@@ -11,7 +11,7 @@ from tests.scenarios.stage import Controller, Stage, a, eventually
 from tests.support import build
 from tests.support.settled import is_complete
 
-from reroll.core.kinds import KINDS, Strategy
+from reroll.core.tables.kinds import KINDS, Strategy
 from reroll.devcluster.api import path_to
 
 Start = Callable[..., Controller]

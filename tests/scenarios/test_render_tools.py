@@ -12,10 +12,10 @@ from tests.support.command import reroll
 from tests.support.tools import Grants, Tool
 
 from reroll import __version__
-from reroll.core.names import claimed, proved
+from reroll.core.revisions.content_names import claimed, proved
 from reroll.devcluster.api import Api
 from reroll.devcluster.cluster import DevCluster
-from reroll.features.render.checksums import NO_DATA
+from reroll.manifests.checksums import NO_DATA
 
 CHART = Path(__file__).parent / "chart"
 PLUGIN = Path(__file__).parents[2] / "integrations" / "helm"

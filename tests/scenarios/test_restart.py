@@ -12,7 +12,7 @@ from tests.support.faultproxy import FaultProxy
 from tests.support.faults import Answer, DropResponse, Fault, Match
 
 from reroll.cli.errors import Exit
-from reroll.core.kinds import KINDS, Strategy
+from reroll.core.tables.kinds import KINDS, Strategy
 from reroll.devcluster.cluster import DevCluster
 
 RESTARTED = "kubectl.kubernetes.io/restartedAt"

@@ -12,9 +12,9 @@ from tests.support import build
 from tests.support.faultproxy import FaultProxy
 from tests.support.faults import Answer, Cut, Match
 
-from reroll.core.kinds import KINDS, Kind
+from reroll.core.tables.kinds import KINDS, Kind
 from reroll.devcluster.api import path_to
-from reroll.settings import Settings
+from reroll.settings.table import Settings
 
 Start = Callable[..., Controller]
 PINNED = [kind for kind in KINDS if not kind.fixed]

@@ -18,7 +18,7 @@ from tests.support import build
 from tests.support.build import Object
 from tests.support.tools import Tool
 
-from reroll.core.rewrite import PINS, read_pins
+from reroll.core.revisions.pins import PINS, read_pins
 from reroll.devcluster.api import ApiError, path_to
 
 Start = Callable[..., Controller]

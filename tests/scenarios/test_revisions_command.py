@@ -10,8 +10,8 @@ from tests.support.build import Object
 from tests.support.command import Finished, reroll
 from tests.support.tools import kubeconfig_of
 
-from reroll.core.kinds import TABLES
-from reroll.core.rewrite import PINS
+from reroll.core.revisions.pins import PINS
+from reroll.core.tables.kinds import TABLES
 from reroll.devcluster.api import path_to
 from reroll.devcluster.cluster import DevCluster
 

@@ -23,10 +23,10 @@ from tests.support.build import Object
 from tests.support.faultproxy import FaultProxy
 from tests.support.faults import Answer, Match
 
-from reroll.core import rights
-from reroll.core.kinds import KINDS
+from reroll.core.tables import rights
+from reroll.core.tables.kinds import KINDS
 from reroll.devcluster.api import ApiError, path_to
-from reroll.settings import Settings
+from reroll.settings.table import Settings
 
 Start = Callable[..., Controller]
 LONG = "a-very-long-name." * 14 + "end"

@@ -13,7 +13,7 @@ from tests.support.pages import DOCS, Step, files, transcripts
 from tests.support.tools import kubeconfig_of
 
 from reroll.devcluster.cluster import DevCluster
-from reroll.features.pins.manifests import NAME
+from reroll.engine.admission_objects import NAME
 
 PAGE = (DOCS / "guides" / "revisions.md").read_text(encoding="utf-8")
 [INSTALL, [APPLY], [CHANGE, LIST], [BACK, HELD]] = transcripts(PAGE)

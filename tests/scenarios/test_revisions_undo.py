@@ -19,7 +19,7 @@ from tests.support.build import Object
 from tests.support.command import Finished
 from tests.support.tools import Tool
 
-from reroll.core.kinds import KINDS, Kind, Revisions
+from reroll.core.tables.kinds import KINDS, Kind, Revisions
 
 Start = Callable[..., Controller]
 UNDOABLE = [kind for kind in KINDS if kind.revisions is not Revisions.NONE]

@@ -10,10 +10,10 @@ from tests.support import build
 from tests.support.faultproxy import FaultProxy
 from tests.support.faults import Match, Silence
 
-from reroll.core import rights
-from reroll.core.kinds import KINDS
+from reroll.core.tables import rights
+from reroll.core.tables.kinds import KINDS
 from reroll.devcluster.api import path_to
-from reroll.settings import Settings
+from reroll.settings.table import Settings
 
 Start = Callable[..., Controller]
 Another = Callable[..., Stage]

@@ -15,7 +15,7 @@ from tests.support.faultproxy import FaultProxy
 from tests.support.faults import Answer, Match, Silence
 from tests.support.tools import Tool
 
-from reroll.core.kinds import KINDS, Kind, Strategy
+from reroll.core.tables.kinds import KINDS, Kind, Strategy
 from reroll.devcluster.api import path_of, path_to
 
 Start = Callable[..., Controller]

@@ -8,7 +8,7 @@ import pytest
 from tests.scenarios.stage import ENABLED, Controller, Stage, a, eventually, for_kinds
 from tests.support import build
 
-from reroll.core.kinds import Kind, Strategy
+from reroll.core.tables.kinds import Kind, Strategy
 from reroll.devcluster.api import path_to
 
 Start = Callable[..., Controller]

@@ -10,7 +10,7 @@ from tests.scenarios.listener import Listener
 from tests.scenarios.stage import ENABLED, STAMP, Controller, Stage, a, eventually, for_kinds
 from tests.support import build
 
-from reroll.core.kinds import Kind, Strategy
+from reroll.core.tables.kinds import Kind, Strategy
 
 Start = Callable[..., Controller]
 RESTARTED_AT = "kubectl.kubernetes.io/restartedAt"

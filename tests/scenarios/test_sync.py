@@ -14,7 +14,7 @@ from tests.support.settled import is_settled
 from tests.support.terminal import in_terminal
 
 from reroll.cli.errors import Exit
-from reroll.core.kinds import KINDS
+from reroll.core.tables.kinds import KINDS
 from reroll.devcluster.api import path_to
 from reroll.devcluster.cluster import DevCluster
 

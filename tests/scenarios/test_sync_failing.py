@@ -19,8 +19,8 @@ from tests.support.faultproxy import FaultProxy
 from tests.support.settled import is_settled
 
 from reroll.cli.errors import Exit
-from reroll.core import rights
-from reroll.core.kinds import KINDS, Kind
+from reroll.core.tables import rights
+from reroll.core.tables.kinds import KINDS, Kind
 from reroll.devcluster.cluster import DevCluster
 
 QUICK = {"progressDeadlineSeconds": 1}

@@ -8,7 +8,7 @@ from tests.scenarios.stage import ENABLED, Controller, Stage, a, eventually
 from tests.support import build
 from tests.support.tools import Tool
 
-from reroll.core.kinds import KINDS, Kind
+from reroll.core.tables.kinds import KINDS, Kind
 
 Start = Callable[..., Controller]
 Object = build.Object

@@ -17,9 +17,10 @@ from typing import Any, NamedTuple
 import yaml
 
 from reroll import __version__
-from reroll.core import rights
-from reroll.core.kinds import KINDS, SOURCE_KINDS
-from reroll.core.values import (
+from reroll.core.tables import rights
+from reroll.core.tables.kinds import KINDS, SOURCE_KINDS
+from reroll.engine import admission_objects
+from reroll.settings.parsers import (
     Address,
     DialectNames,
     Hosts,
@@ -28,8 +29,7 @@ from reroll.core.values import (
     SourceKinds,
     Texts,
 )
-from reroll.features.pins import manifests
-from reroll.settings import ROWS, SETTINGS, Setting
+from reroll.settings.table import ROWS, SETTINGS, Setting
 
 ROOT = Path(__file__).parents[2]
 CHART = ROOT / "charts" / "reroll"
@@ -204,8 +204,8 @@ def chart() -> str:
 
 def pins() -> str:
     """What rewrites pods, less what the release decides: names, namespace and version."""
-    policy, binding = manifests.policy("v1")
-    (webhook,) = manifests.webhook(manifests.Service("", ""))
+    policy, binding = admission_objects.policy("v1")
+    (webhook,) = admission_objects.webhook(admission_objects.Service("", ""))
     (hook,) = webhook["webhooks"]
     service = {key: hook["clientConfig"]["service"][key] for key in ("path", "port")}
     found = {

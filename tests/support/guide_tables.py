@@ -10,11 +10,11 @@ from pathlib import Path
 
 from tests.support.table_reference import _table
 
+from reroll.answers.migration.differences import DIFFERENCES
+from reroll.answers.migration.rows import Fate, Row
+from reroll.answers.migration.translate import Tool, tool_named
 from reroll.core.dialects.rows import Options
 from reroll.core.dialects.table import DIALECTS
-from reroll.features.migration.differences import DIFFERENCES
-from reroll.features.migration.rows import Fate, Row
-from reroll.features.migration.translate import Tool, tool_named
 
 FOLDER = Path(__file__).parents[2] / "docs" / "guides"
 UPDATE = "python -m tests.support.guide_tables"

@@ -2,7 +2,7 @@
 
 import sys
 
-from reroll.features.rollout import jobs, pods
+from reroll.engine.strategies import jobs, pods
 
 IMPATIENT = ("-m", "tests.support.impatient")
 

@@ -9,8 +9,8 @@ from typing import Any
 from tests.support.pages import DOCS, files
 from tests.support.table_reference import FOLDER, _table
 
-from reroll.core.injecting import CONDITIONS
 from reroll.features.injection import crd
+from reroll.features.injection.decide import CONDITIONS
 
 PAGE = FOLDER / "injection.md"
 UPDATE = "python -m tests.support.injection_reference"

@@ -10,18 +10,18 @@ from typing import Any
 
 from tests.support.known_metrics import known_metrics
 
-from reroll.core.custom_rows import ROWS, helped
 from reroll.core.dialects.reroll import REROLL
 from reroll.core.dialects.rows import Options, Place
-from reroll.core.fields import EACH, FIELDS, POD_FIELDS, PODS, Field
-from reroll.core.kinds import KINDS, SOURCE_KINDS
-from reroll.core.names import CONTENT_OF
-from reroll.core.reasons import Reason
-from reroll.core.rights import DEFAULT, Feature, Right, rights
-from reroll.core.rights import Place as RightPlace
-from reroll.features.render.names import NAMES
-from reroll.features.render.render import ANNOTATION
-from reroll.settings import SETTINGS
+from reroll.core.revisions.content_names import CONTENT_OF
+from reroll.core.tables.custom_rows import ROWS, helped
+from reroll.core.tables.fields import EACH, FIELDS, POD_FIELDS, PODS, Field
+from reroll.core.tables.kinds import KINDS, SOURCE_KINDS
+from reroll.core.tables.reasons import Reason
+from reroll.core.tables.rights import DEFAULT, Feature, Right, rights
+from reroll.core.tables.rights import Place as RightPlace
+from reroll.manifests.names import NAMES
+from reroll.manifests.render import ANNOTATION
+from reroll.settings.table import SETTINGS
 
 FOLDER = Path(__file__).parents[2] / "docs" / "reference"
 UPDATE = "python -m tests.support.table_reference"

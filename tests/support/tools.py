@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 import yaml
 
-from reroll.core import rights
+from reroll.core.tables import rights
 from reroll.devcluster import access
 from reroll.devcluster.api import Api, path_to
 from reroll.devcluster.cluster import DevCluster

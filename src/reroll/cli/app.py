@@ -17,33 +17,65 @@ from reroll.cli.output import warn
 
 COMMANDS: tuple[tuple[str, str, str], ...] = (
     # name, module, what `reroll --help` says of it
-    ("run", "reroll.cli.run", "the controller: roll workloads when their configuration changes"),
-    ("sync", "reroll.cli.sync", "roll what is stale now, once, and wait for it"),
-    ("restart", "reroll.cli.restart", "replace the pods of workloads, with a reason, and wait"),
-    ("hold", "reroll.cli.hold", "keep workloads, or a namespace, from rolling"),
-    ("release", "reroll.cli.release", "end a hold; what was held back rolls now"),
-    ("plan", "reroll.cli.plan", "what would roll now, or if a change were made"),
+    (
+        "run",
+        "reroll.cli.commands.run",
+        "the controller: roll workloads when their configuration changes",
+    ),
+    ("sync", "reroll.cli.commands.sync", "roll what is stale now, once, and wait for it"),
+    (
+        "restart",
+        "reroll.cli.commands.restart",
+        "replace the pods of workloads, with a reason, and wait",
+    ),
+    ("hold", "reroll.cli.commands.hold", "keep workloads, or a namespace, from rolling"),
+    ("release", "reroll.cli.commands.release", "end a hold; what was held back rolls now"),
+    ("plan", "reroll.cli.commands.plan", "what would roll now, or if a change were made"),
     (
         "migrate",
-        "reroll.cli.migrate",
+        "reroll.cli.commands.migrate",
         "come from Reloader or Wave: what they do, as settings of Reroll",
     ),
-    ("attach", "reroll.cli.attach", "after a deploy: let revisions own the configs they use"),
-    ("gc", "reroll.cli.gc", "delete the content-named configs that nothing uses"),
-    ("render", "reroll.cli.render", "write checksums into manifests on their way to the cluster"),
-    ("diff", "reroll.cli.diff", "which workloads a render would roll, because of which keys"),
-    ("pins", "reroll.cli.pins", "have pods start with the config of their own revision"),
-    ("crds", "reroll.cli.crds", "print the CustomResourceDefinition of Injections"),
-    ("explain", "reroll.cli.explain", "why a workload rolls or does not, in plain sentences"),
-    ("graph", "reroll.cli.graph", "who uses which ConfigMaps and Secrets: a tree or a picture"),
-    ("history", "reroll.cli.history", "what rolled, when, why, and who had changed what"),
-    ("revisions", "reroll.cli.revisions", "what each revision has, and going back to one"),
-    ("audit", "reroll.cli.audit", "which running pods have stale configuration now"),
-    ("key", "reroll.cli.key", "the keys for digests of Secrets: which are in use, and a new one"),
-    ("doctor", "reroll.cli.doctor", "check an installation, and say what to do"),
-    ("demo", "reroll.cli.demo", "the main job, live, on a control plane of its own"),
-    ("dev", "reroll.cli.dev", "a real control plane on this machine, to try and to test"),
-    ("completion", "reroll.cli.completion", "print the completion script for your shell"),
+    (
+        "attach",
+        "reroll.cli.commands.attach",
+        "after a deploy: let revisions own the configs they use",
+    ),
+    ("gc", "reroll.cli.commands.gc", "delete the content-named configs that nothing uses"),
+    (
+        "render",
+        "reroll.cli.commands.render",
+        "write checksums into manifests on their way to the cluster",
+    ),
+    (
+        "diff",
+        "reroll.cli.commands.diff",
+        "which workloads a render would roll, because of which keys",
+    ),
+    ("pins", "reroll.cli.commands.pins", "have pods start with the config of their own revision"),
+    ("crds", "reroll.cli.commands.crds", "print the CustomResourceDefinition of Injections"),
+    (
+        "explain",
+        "reroll.cli.commands.explain",
+        "why a workload rolls or does not, in plain sentences",
+    ),
+    (
+        "graph",
+        "reroll.cli.commands.graph",
+        "who uses which ConfigMaps and Secrets: a tree or a picture",
+    ),
+    ("history", "reroll.cli.commands.history", "what rolled, when, why, and who had changed what"),
+    ("revisions", "reroll.cli.commands.revisions", "what each revision has, and going back to one"),
+    ("audit", "reroll.cli.commands.audit", "which running pods have stale configuration now"),
+    (
+        "key",
+        "reroll.cli.commands.key",
+        "the keys for digests of Secrets: which are in use, and a new one",
+    ),
+    ("doctor", "reroll.cli.commands.doctor", "check an installation, and say what to do"),
+    ("demo", "reroll.cli.commands.demo", "the main job, live, on a control plane of its own"),
+    ("dev", "reroll.cli.commands.dev", "a real control plane on this machine, to try and to test"),
+    ("completion", "reroll.cli.commands.completion", "print the completion script for your shell"),
 )
 
 
@@ -73,7 +105,7 @@ def parser_for(argv: Sequence[str], *, completing: bool = False) -> argparse.Arg
 
 def run(argv: Sequence[str]) -> int:
     if "_ARGCOMPLETE" in os.environ:
-        from reroll.cli.completion import complete
+        from reroll.cli.commands.completion import complete
 
         complete(parser_for)
     parser = parser_for(argv)

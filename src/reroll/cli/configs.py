@@ -4,12 +4,12 @@ import asyncio
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from reroll.cli.cluster import View
 from reroll.cli.targets import CONFIGS
-from reroll.core.kinds import SourceKind
-from reroll.core.objects import Key
-from reroll.core.writes import Managed, Stub, Writes, writes
+from reroll.core.model.key import Key
+from reroll.core.observe.provenance import Managed, Stub, Writes, writes
+from reroll.core.tables.kinds import SourceKind
 from reroll.kube import wire
+from reroll.kube.view import View
 
 READS = 16
 _RESOURCES = {row.name: wire.resource_of(row) for row in CONFIGS}

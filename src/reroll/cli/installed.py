@@ -2,13 +2,13 @@
 
 import msgspec
 
-from reroll.cli.cluster import View
+from reroll.answers.doctor.installation import Installation
 from reroll.cli.errors import CommandError
 from reroll.cli.files import yaml_mapping
-from reroll.core.workloads import Metadata
-from reroll.features.doctor.installation import Installation
+from reroll.core.model.metadata import Metadata
 from reroll.kube import wire
-from reroll.settings import Settings, SettingsError, resolve
+from reroll.kube.view import View
+from reroll.settings.table import Settings, SettingsError, resolve
 
 CONFIG_MAPS = wire.Resource("", "v1", "configmaps", "ConfigMap")
 

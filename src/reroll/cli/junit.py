@@ -5,7 +5,7 @@ from pathlib import Path
 from xml.etree import ElementTree as ET
 
 from reroll.cli.errors import CommandError, Exit
-from reroll.features.sync.work import Outcome, Work
+from reroll.pipeline.work import Outcome, Work
 
 _ELEMENTS = {
     Outcome.FAILED: "failure",

@@ -14,11 +14,12 @@ from typing import Any
 import msgspec
 
 from reroll.cli.errors import CommandError, Exit
-from reroll.features.render.compose import TextError, compose
-from reroll.features.render.manifests import Input, UndecodableError, decoded
-from reroll.features.render.names import Hash
-from reroll.features.render.nodes import at, text_of
-from reroll.features.render.scalars import value_of
+from reroll.manifests.names import Hash
+from reroll.manifests.read import Input, UndecodableError, decoded
+from reroll.manifests.text.compose import compose
+from reroll.manifests.text.errors import TextError
+from reroll.manifests.text.nodes import at, text_of
+from reroll.manifests.text.scalars import value_of
 
 KIND = "Render"
 GROUP = "reroll.dev"

@@ -4,15 +4,15 @@ from typing import NamedTuple
 
 import msgspec
 
-from reroll.cli.cluster import View
-from reroll.core.pods import given
-from reroll.core.workloads import Metadata
-from reroll.features.doctor.installation import Installation, tag
-from reroll.features.doctor.scrape import Scrape, parse
-from reroll.features.migration.controllers import Container, is_ours
+from reroll.answers.doctor.installation import Installation, tag
+from reroll.answers.doctor.scrape import Scrape, parse
+from reroll.answers.migration.controllers import Container, is_ours
+from reroll.core.model.metadata import Metadata
+from reroll.core.model.podspec import given
 from reroll.http.fetch import fetch
 from reroll.kube import wire
 from reroll.kube.errors import ApiError, Forbidden
+from reroll.kube.view import View
 
 PATIENCE = 5.0
 

@@ -8,7 +8,7 @@ from types import TracebackType
 from typing import Any, Protocol, Self
 
 from reroll.clock import Clock
-from reroll.features.sync.work import Outcome, Work
+from reroll.pipeline.work import Outcome, Work
 
 UNDER_WAY = {Outcome.ROLLING}
 BAR = 20

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import IO
 
 from reroll.cli.errors import CommandError, Exit
-from reroll.features.render.manifests import Input
+from reroll.manifests.read import Input
 
 LARGEST = 256 * 2**20
 SUFFIXES = (".yaml", ".yml", ".json")

@@ -3,8 +3,8 @@
 from datetime import timedelta
 
 from reroll.cli.errors import CommandError, Exit
-from reroll.core.durations import parse_duration
-from reroll.core.kinds import SOURCE_KINDS, TABLES, Kind, SourceKind, Tables
+from reroll.core.policy.durations import parse_duration
+from reroll.core.tables.kinds import SOURCE_KINDS, TABLES, Kind, SourceKind, Tables
 
 CONFIGS = tuple(row for row in SOURCE_KINDS if not row.group)
 """ConfigMap and Secret."""

@@ -14,8 +14,8 @@ from typing import Any
 from reroll.clock import Clock
 from reroll.controller.logs import Log
 from reroll.controller.report import Report, Result
-from reroll.core.objects import Key, Problem
-from reroll.core.reasons import Reason
+from reroll.core.model.key import Key, Problem
+from reroll.core.tables.reasons import Reason
 from reroll.kube import wire
 from reroll.kube.client import Client
 from reroll.kube.errors import ApiError, Throttled, Unavailable

@@ -5,8 +5,8 @@ from typing import Protocol
 
 import msgspec
 
-from reroll.core.objects import Key, Problem
-from reroll.core.reasons import Reason
+from reroll.core.model.key import Key, Problem
+from reroll.core.tables.reasons import Reason
 
 
 class Result(StrEnum):

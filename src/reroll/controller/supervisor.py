@@ -22,7 +22,7 @@ from reroll.kube.errors import ApiError
 from reroll.kube.lease import Leadership
 from reroll.kube.steps import Health
 from reroll.kube.watch import Watch
-from reroll.settings import Settings
+from reroll.settings.table import Settings
 
 log = Log("reroll")
 ENDING = 10.0

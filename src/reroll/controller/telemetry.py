@@ -7,8 +7,8 @@ from reroll.controller.events import Recorder
 from reroll.controller.logs import Log
 from reroll.controller.metrics import Metrics
 from reroll.controller.report import Report, Result
-from reroll.core.objects import Key, Problem
-from reroll.core.reasons import Reason
+from reroll.core.model.key import Key, Problem
+from reroll.core.tables.reasons import Reason
 
 log = Log("reroll")
 

@@ -14,6 +14,7 @@ from typing import Any
 from reroll.devcluster import pki
 from reroll.devcluster.errors import DevClusterError
 from reroll.devcluster.layout import Layout
+from reroll.pki import Pair
 
 MASTERS = ("system:masters",)
 
@@ -69,7 +70,7 @@ def new_tokens(layout: Layout, identities: Iterable[Identity]) -> dict[str, str]
 def certificate_login(layout: Layout, user: str, groups: Sequence[str]) -> dict[str, str]:
     """The `user` entry of a kubeconfig, with a client certificate made now."""
     try:
-        authority = pki.Pair(layout.ca.read_bytes(), (layout.pki / "ca.key").read_bytes())
+        authority = Pair(layout.ca.read_bytes(), (layout.pki / "ca.key").read_bytes())
     except OSError as error:
         raise DevClusterError(
             f"cannot read the certificate authority of the cluster in {layout.folder}"

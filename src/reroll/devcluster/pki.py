@@ -5,8 +5,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from reroll.devcluster.errors import DevClusterError
-from reroll.pki import Pair as Pair  # noqa: PLC0414  its callers know it by this module
-from reroll.pki import Purpose, Span, issue, new_key, pem
+from reroll.pki import Pair, Purpose, Span, issue, new_key, pem
 from reroll.pki import new_authority as authority_called
 
 LIFETIME = timedelta(days=365)

@@ -21,13 +21,14 @@ from reroll.core.dialects.reloader_marks import (
     marks,
 )
 from reroll.core.dialects.rows import Dialect, Opinion, Options, Place, Told, Word
-from reroll.core.durations import parse_duration
-from reroll.core.kinds import SOURCE_KINDS, SourceKind, Strategy
-from reroll.core.objects import Problem, Term
-from reroll.core.patterns import Pattern, is_plain_name
-from reroll.core.policy import Claim, Pause
-from reroll.core.records import Time
-from reroll.core.regexes import compiled, is_plain
+from reroll.core.model.content import Term
+from reroll.core.model.key import Problem
+from reroll.core.model.record import Time
+from reroll.core.policy.durations import parse_duration
+from reroll.core.policy.patterns import Pattern, is_plain_name
+from reroll.core.policy.policy import Claim, Pause
+from reroll.core.policy.regexes import compiled, is_plain
+from reroll.core.tables.kinds import SOURCE_KINDS, SourceKind, Strategy
 
 DOMAIN = "reloader.stakater.com/"
 AUTO, SEARCH = DOMAIN + "auto", DOMAIN + "search"

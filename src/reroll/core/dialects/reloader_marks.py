@@ -11,12 +11,13 @@ from datetime import UTC
 
 import msgspec
 
-from reroll.core.compare import Change, Snapshot
 from reroll.core.dialects.rows import Options, Plain, Roll
-from reroll.core.kinds import Strategy
-from reroll.core.marks import Mark
-from reroll.core.objects import Content, Key
-from reroll.core.workloads import Workload
+from reroll.core.model.content import Content
+from reroll.core.model.key import Key
+from reroll.core.model.marks import Mark
+from reroll.core.observe.snapshot import Change, Snapshot
+from reroll.core.observe.workload import Workload
+from reroll.core.tables.kinds import Strategy
 
 NAME = "reloader"
 LAST_RELOADED = "reloader.stakater.com/last-reloaded-from"

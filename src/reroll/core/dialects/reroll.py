@@ -13,12 +13,14 @@ from typing import Any
 import msgspec
 
 from reroll.core.dialects.rows import Dialect, Opinion, Options, Place, Roll, Told, Word
-from reroll.core.durations import parse_duration, parse_time
-from reroll.core.kinds import TABLES, Strategy, Tables
-from reroll.core.marks import Mark
-from reroll.core.objects import Key, Problem, Term
-from reroll.core.patterns import parse_patterns
-from reroll.core.policy import (
+from reroll.core.model.content import Term
+from reroll.core.model.key import Key, Problem
+from reroll.core.model.marks import Mark
+from reroll.core.policy.durations import parse_duration, parse_time
+from reroll.core.policy.patterns import parse_patterns
+from reroll.core.policy.policy import Claim, Hold, Policy
+from reroll.core.revisions.pins import PINS
+from reroll.core.tables.annotations import (
     ALLOW_FROM,
     DOMAIN,
     ENABLED,
@@ -27,11 +29,8 @@ from reroll.core.policy import (
     STAMP,
     STAMP_ENV,
     STATE,
-    Claim,
-    Hold,
-    Policy,
 )
-from reroll.core.rewrite import PINS
+from reroll.core.tables.kinds import TABLES, Strategy, Tables
 
 
 class Annotation(msgspec.Struct, frozen=True):

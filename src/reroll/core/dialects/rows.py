@@ -11,13 +11,13 @@ from typing import NamedTuple
 
 import msgspec
 
-from reroll.core.compare import Change, Snapshot
-from reroll.core.kinds import TABLES, Kind, Strategy, Tables
-from reroll.core.marks import Mark
-from reroll.core.objects import Key, Problem
-from reroll.core.pods import PodSpec
-from reroll.core.policy import Claim, Pause, Policy, Repair
-from reroll.core.records import Record
+from reroll.core.model.key import Key, Problem
+from reroll.core.model.marks import Mark
+from reroll.core.model.podspec import PodSpec
+from reroll.core.model.record import Record
+from reroll.core.observe.snapshot import Change, Snapshot
+from reroll.core.policy.policy import Claim, Pause, Policy, Repair
+from reroll.core.tables.kinds import TABLES, Kind, Strategy, Tables
 
 
 class Place(StrEnum):

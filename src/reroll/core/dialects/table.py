@@ -9,7 +9,6 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 
 import msgspec
 
-from reroll.core.compare import Change, Snapshot
 from reroll.core.dialects.reloader import RELOADER
 from reroll.core.dialects.reroll import REROLL
 from reroll.core.dialects.rows import (
@@ -24,13 +23,15 @@ from reroll.core.dialects.rows import (
     Word,
 )
 from reroll.core.dialects.wave import WAVE
-from reroll.core.kinds import Strategy
-from reroll.core.marks import Mark
-from reroll.core.objects import Key, Problem, Term
-from reroll.core.pods import PodSpec
-from reroll.core.policy import Claim, Policy, for_kind, usual
-from reroll.core.reasons import Reason
-from reroll.core.vocabulary import Vocabulary
+from reroll.core.model.content import Term
+from reroll.core.model.key import Key, Problem
+from reroll.core.model.marks import Mark
+from reroll.core.model.podspec import PodSpec
+from reroll.core.observe.snapshot import Change, Snapshot
+from reroll.core.policy.policy import Claim, Policy, for_kind, usual
+from reroll.core.policy.vocabulary import Vocabulary
+from reroll.core.tables.kinds import Strategy
+from reroll.core.tables.reasons import Reason
 
 DIALECTS: tuple[Dialect, ...] = (REROLL, RELOADER, WAVE)
 MarksOfValues = Callable[[Key, PodSpec | None, Mapping[str, str]], OfValues]

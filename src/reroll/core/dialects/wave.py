@@ -7,15 +7,17 @@ sources count (`only-annotated`), and which never do (`ignore`).
 import re
 from collections.abc import Iterator, Mapping
 
-from reroll.core.compare import Change, Snapshot
 from reroll.core.dialects.rows import Dialect, OfValues, Opinion, Options, Place, Roll, Told, Word
 from reroll.core.dialects.wave_hash import config_hash, wanted
-from reroll.core.kinds import SOURCE_KINDS, Strategy
-from reroll.core.marks import Mark
-from reroll.core.objects import Key, Problem, Term
-from reroll.core.patterns import Pattern
-from reroll.core.pods import PodSpec
-from reroll.core.policy import STAMP_ENV, Claim, Repair
+from reroll.core.model.content import Term
+from reroll.core.model.key import Key, Problem
+from reroll.core.model.marks import Mark
+from reroll.core.model.podspec import PodSpec
+from reroll.core.observe.snapshot import Change, Snapshot
+from reroll.core.policy.patterns import Pattern
+from reroll.core.policy.policy import Claim, Repair
+from reroll.core.tables.annotations import STAMP_ENV
+from reroll.core.tables.kinds import SOURCE_KINDS, Strategy
 
 DOMAIN = "wave.pusher.com/"
 UPDATE = DOMAIN + "update-on-config-change"

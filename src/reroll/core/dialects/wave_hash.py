@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 
-from reroll.core.objects import Key
-from reroll.core.pods import ConfigMapVolume, Container, PodSpec, Volume, given
+from reroll.core.model.key import Key
+from reroll.core.model.podspec import ConfigMapVolume, Container, PodSpec, Volume, given
 
 Values = Mapping[str, bytes]
 

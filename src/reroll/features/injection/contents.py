@@ -3,19 +3,19 @@
 import msgspec
 
 from reroll.core.dialects.reroll import consents
-from reroll.core.injecting import Verdict
-from reroll.core.injections import From, Injection
-from reroll.core.kinds import SOURCE_KINDS
-from reroll.core.objects import Key
-from reroll.core.policy import ALLOW_FROM
-from reroll.core.reasons import Reason
+from reroll.core.model.injection import From, Injection
+from reroll.core.model.key import Key
+from reroll.core.tables.annotations import ALLOW_FROM
+from reroll.core.tables.kinds import SOURCE_KINDS
+from reroll.core.tables.reasons import Reason
+from reroll.engine.content import Source, values_of
+from reroll.engine.world import World
+from reroll.features.injection.decide import Verdict
 from reroll.features.injection.values import Contents
-from reroll.features.rollout.content import Source, values_of
-from reroll.features.rollout.world import World
 from reroll.kube import wire
 from reroll.kube.client import Client
 from reroll.kube.errors import Forbidden, NotFound
-from reroll.settings import Settings
+from reroll.settings.table import Settings
 
 _ROWS = {row.name: row for row in SOURCE_KINDS}
 _source = msgspec.json.Decoder(Source)

@@ -6,9 +6,9 @@ deploy/crds and docs/reference/injection.md are made from it; tests compare.
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from reroll.core.fieldpaths import LONGEST
-from reroll.core.injecting import CONDITIONS
-from reroll.core.injections import GROUP, KIND, PLURAL, SOURCES, VERSION
+from reroll.core.model.fieldpaths import LONGEST
+from reroll.core.model.injection import GROUP, KIND, PLURAL, SOURCES, VERSION
+from reroll.features.injection.decide import CONDITIONS
 
 Schema = dict[str, Any]
 MOST_KEYS = 16

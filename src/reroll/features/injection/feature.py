@@ -7,20 +7,20 @@ from typing import Any
 from reroll.clock import Clock
 from reroll.controller.logs import Log
 from reroll.controller.report import Teller
-from reroll.core.injecting import is_ready
-from reroll.core.injections import KIND, Manifest
-from reroll.core.objects import Key
-from reroll.features.injection.book import Book
+from reroll.core.model.injection import KIND, Manifest
+from reroll.core.model.key import Key
+from reroll.engine.feed import Feed
+from reroll.engine.world import World
 from reroll.features.injection.contents import Reader
+from reroll.features.injection.decide import is_ready
 from reroll.features.injection.injector import Injector
 from reroll.features.injection.objects import INJECTIONS
+from reroll.features.injection.registry import Book
 from reroll.features.injection.targets import Targets
-from reroll.features.rollout.feed import Feed
-from reroll.features.rollout.world import World
 from reroll.kube.client import Client
 from reroll.kube.errors import Malformed
 from reroll.kube.watch import Watch
-from reroll.settings import Settings
+from reroll.settings.table import Settings
 
 WORKERS = 4
 log = Log("reroll")

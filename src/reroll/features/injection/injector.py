@@ -8,19 +8,19 @@ from reroll.controller.logs import Log
 from reroll.controller.pace import Backoff
 from reroll.controller.queue import Queue
 from reroll.controller.report import Report, Result, Teller
-from reroll.core.fieldpaths import text
-from reroll.core.injecting import Target, Verdict, first_claim, loop, status_of
-from reroll.core.injections import FINALIZER, Injection
-from reroll.core.objects import Key
-from reroll.core.reasons import Reason
-from reroll.features.injection.book import Book
+from reroll.core.model.fieldpaths import text
+from reroll.core.model.injection import FINALIZER, Injection
+from reroll.core.model.key import Key
+from reroll.core.tables.reasons import Reason
+from reroll.engine.world import World
 from reroll.features.injection.contents import Reader
+from reroll.features.injection.decide import Target, Verdict, first_claim, loop, status_of
 from reroll.features.injection.keeper import Keeper, passes
 from reroll.features.injection.objects import INJECTIONS, Objects
+from reroll.features.injection.registry import Book
 from reroll.features.injection.targets import Targets
 from reroll.features.injection.values import UnusableError, make
 from reroll.features.injection.writer import RefusedError
-from reroll.features.rollout.world import World
 from reroll.kube import wire
 from reroll.kube.client import Client
 from reroll.kube.errors import ApiError, Conflict, Forbidden

@@ -9,17 +9,17 @@ import hmac
 import msgspec
 
 from reroll.core.dialects.reroll import consents
-from reroll.core.fieldpaths import PathError, text
-from reroll.core.fieldpaths import find as find_place
-from reroll.core.injecting import TRIES, Target, Verdict, described, holds, turn
-from reroll.core.injections import FINALIZER, KIND, Injection
-from reroll.core.policy import ALLOW_FROM
-from reroll.core.reasons import Reason
+from reroll.core.model.fieldpaths import PathError, text
+from reroll.core.model.fieldpaths import find as find_place
+from reroll.core.model.injection import FINALIZER, KIND, Injection
+from reroll.core.tables.annotations import ALLOW_FROM
+from reroll.core.tables.reasons import Reason
+from reroll.engine.world import World
+from reroll.features.injection.decide import TRIES, Target, Verdict, described, holds, turn
 from reroll.features.injection.objects import Objects
 from reroll.features.injection.targets import Targets, looks
 from reroll.features.injection.values import Made
 from reroll.features.injection.writer import Found, RefusedError, Writer
-from reroll.features.rollout.world import World
 from reroll.kube import wire
 from reroll.kube.client import Client
 from reroll.kube.errors import ApiError, Conflict, Forbidden, NotFound, Throttled, Unavailable

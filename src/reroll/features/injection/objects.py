@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from reroll.core.injections import (
+from reroll.core.model.injection import (
     FINALIZER,
     GROUP,
     KIND,
@@ -15,8 +15,8 @@ from reroll.core.injections import (
     Manifest,
     Status,
 )
-from reroll.core.objects import Key
-from reroll.features.injection.book import Book
+from reroll.core.model.key import Key
+from reroll.features.injection.registry import Book
 from reroll.kube import wire
 from reroll.kube.client import Client
 from reroll.kube.errors import NotFound

@@ -14,11 +14,11 @@ import msgspec
 
 from reroll.clock import Clock
 from reroll.controller.logs import Log
-from reroll.core.injecting import Target
-from reroll.core.injections import To, Written
-from reroll.core.objects import Key
-from reroll.core.policy import ALLOW_FROM
-from reroll.core.workloads import Metadata
+from reroll.core.model.injection import To, Written
+from reroll.core.model.key import Key
+from reroll.core.model.metadata import Metadata
+from reroll.core.tables.annotations import ALLOW_FROM
+from reroll.features.injection.decide import Target
 from reroll.kube import discovery, watch, wire
 from reroll.kube.client import Client
 from reroll.kube.watch import Watch

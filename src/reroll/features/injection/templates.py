@@ -13,7 +13,7 @@ from urllib.parse import quote
 from jinja2 import StrictUndefined, TemplateSyntaxError, nodes
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
-from reroll.core.injections import LARGEST
+from reroll.core.model.injection import LARGEST
 
 DEEPEST = 4
 """Filters one after the other: each may make its input larger."""

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from reroll.core.injections import LARGEST, From, Injection
-from reroll.core.objects import Key
+from reroll.core.model.injection import LARGEST, From, Injection
+from reroll.core.model.key import Key
 
 Contents = Mapping[Key, Mapping[str, bytes]]
 

@@ -9,13 +9,13 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from reroll.core import fieldpaths
-from reroll.core.fieldpaths import Path, PathError
-from reroll.core.hiding import hidden
-from reroll.core.injecting import Seen, Target, holds
-from reroll.core.injections import Injection, Written
-from reroll.core.ownership import Managed, Owner, can_be_applied, owners
-from reroll.core.workloads import Metadata
+from reroll.core.model import fieldpaths
+from reroll.core.model.fieldpaths import Path, PathError
+from reroll.core.model.injection import Injection, Written
+from reroll.core.model.metadata import Metadata
+from reroll.features.injection.decide import Seen, Target, holds
+from reroll.features.injection.ownership import Managed, Owner, can_be_applied, owners
+from reroll.features.injection.redact import hidden
 from reroll.features.injection.values import Made
 from reroll.kube import wire
 from reroll.kube.client import Client

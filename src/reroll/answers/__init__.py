@@ -1,0 +1,1 @@
+"""Answers to questions about a cluster. Everything here only reads."""

@@ -1,0 +1,103 @@
+"""Findings about pods, taken together by the workload that the pods belong to. Pure."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime
+
+import msgspec
+
+from reroll.answers.audit.judge import Finding, Verdict
+from reroll.core.model.key import Key
+from reroll.core.model.metadata import Metadata
+from reroll.x509 import Certificate
+
+SHOWN = (Verdict.STALE, Verdict.MISSING, Verdict.UNKNOWN)
+"""What people are told without asking, the most important first."""
+
+
+class Audited(msgspec.Struct, frozen=True, gc=False):
+    """One pod."""
+
+    pod: Key
+    workload: Key
+    """What makes it; itself, if nothing does."""
+    findings: tuple[Finding, ...]
+
+    def has(self, verdict: Verdict) -> bool:
+        return any(finding.verdict is verdict for finding in self.findings)
+
+
+class Row(msgspec.Struct, frozen=True, gc=False):
+    """What the pods of one workload have in common about one source."""
+
+    of: Key
+    """The workload, or the pod."""
+    pods: tuple[str, ...]
+    source: Key
+    verdict: Verdict
+    hows: tuple[str, ...]
+    changed: datetime | None
+    by: str
+    certain: bool
+    why: str
+
+
+def owner(metadata: Metadata, pod: Key, makers: Mapping[Key, Key]) -> Key:
+    """The workload of a pod: through its ReplicaSet or its Job to what makes those, if anything."""
+    found = controller_of(metadata) or pod
+    while (above := makers.get(found)) is not None:
+        found = above
+    return found
+
+
+def controller_of(metadata: Metadata) -> Key | None:
+    owners = (one for one in metadata.owner_references or () if one.controller)
+    return next((Key(one.kind, metadata.namespace, one.name) for one in owners), None)
+
+
+def rows(audited: Iterable[Audited], *, each_pod: bool = False) -> list[Row]:
+    """By verdict, workload and source; with `each_pod`, every pod on its own."""
+    groups: dict[tuple[int, Key, Key], list[tuple[Finding, Key]]] = {}
+    for one in audited:
+        who = one.pod if each_pod else one.workload
+        for finding in one.findings:
+            if finding.verdict in SHOWN:
+                group = SHOWN.index(finding.verdict), who, finding.source
+                groups.setdefault(group, []).append((finding, one.pod))
+    return [_row(group[1], groups[group]) for group in sorted(groups)]
+
+
+def _row(of: Key, found: list[tuple[Finding, Key]]) -> Row:
+    findings = [finding for finding, _ in found]
+    last = max(findings, key=lambda one: (one.changed is not None, one.changed or one.started))
+    return Row(
+        of=of,
+        pods=tuple(dict.fromkeys(pod.name for _, pod in found)),
+        source=last.source,
+        verdict=last.verdict,
+        hows=tuple(dict.fromkeys(finding.use.how for finding in findings)),
+        changed=last.changed,
+        by=last.by,
+        certain=any(finding.certain for finding in findings),
+        why=last.why,
+    )
+
+
+def with_certificates(one: Audited, found: Mapping[Key, tuple[Certificate, ...]]) -> Audited:
+    """A certificate that began after a container started proves that the container is stale."""
+    return msgspec.structs.replace(
+        one, findings=tuple(_proved(finding, found) for finding in one.findings)
+    )
+
+
+def _proved(finding: Finding, found: Mapping[Key, tuple[Certificate, ...]]) -> Finding:
+    used = held(finding, found)
+    if finding.verdict is Verdict.STALE and any(one.begins > finding.started for one in used):
+        return msgspec.structs.replace(finding, certain=True, why="")
+    return finding
+
+
+def held(finding: Finding, found: Mapping[Key, tuple[Certificate, ...]]) -> Iterator[Certificate]:
+    """The certificates among what a container uses of a Secret."""
+    keys = finding.use.keys
+    there = found.get(finding.source, ())
+    return (one for one in there if keys is None or one.key in keys)

@@ -1,0 +1,40 @@
+"""Who else answers to the same annotations, and which annotations nobody can use. Pure."""
+
+from collections.abc import Iterator
+
+from reroll.answers.doctor.findings import Check, Finding
+from reroll.answers.migration.check import Findings
+from reroll.answers.migration.controllers import OURS
+
+OTHERS = Check("other controllers")
+ANNOTATIONS = Check("annotations")
+SHOWN = 10
+
+
+def others(found: Findings) -> Iterator[Finding]:
+    foreign = [one for one in found.controllers if one.title != OURS and one.is_active]
+    for one in foreign:
+        both = one in found.rivals
+        level = OTHERS.warning if both else OTHERS.note
+        yield level(
+            f"{one.title} ({one.key}) is active{' beside Reroll' if both else ''}, and answers to "
+            "the same annotations",
+            "scale it to 0 when `reroll migrate check` has told what will be different",
+        )
+    if not foreign:
+        yield OTHERS.ok("no Reloader and no Wave is active")
+    for stuck in found.stuck:
+        yield OTHERS.warning(f"{stuck.key}: {stuck.why}", "see docs/guides/from-wave.md")
+
+
+def annotations(found: Findings) -> Iterator[Finding]:
+    problems = [problem for member in found.members for problem in member.problems]
+    for problem in problems[:SHOWN]:
+        yield ANNOTATIONS.warning(problem, "correct it; the rest of what is said there counts")
+    if len(problems) > SHOWN:
+        yield ANNOTATIONS.warning(
+            f"{len(problems) - SHOWN} more annotations cannot be used", "see `reroll migrate check`"
+        )
+    if not problems:
+        count = len(found.members)
+        yield ANNOTATIONS.ok(f"{count} workloads are opted in, and all their annotations are good")

@@ -1,0 +1,118 @@
+"""What the metrics of the replicas say.
+
+Pure: the text of `/metrics` in, findings out.
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from reroll.answers.doctor.findings import Check, Finding
+
+METRICS = Check("metrics")
+SILENT = 200.0
+"""Seconds after which a watch counts as dead, with the usual settings."""
+LATE = 60.0
+TROUBLES = ("Failed", "Rejected", "Forbidden", "SourceForbidden")
+
+
+class Sample(NamedTuple):
+    name: str
+    labels: dict[str, str]
+    value: float
+
+
+class Scrape(NamedTuple):
+    """One replica."""
+
+    where: str
+    samples: tuple[Sample, ...]
+
+    def of(self, name: str) -> Iterator[Sample]:
+        return (one for one in self.samples if one.name == name)
+
+    def value(self, name: str) -> float:
+        return sum(one.value for one in self.of(name))
+
+    @property
+    def version(self) -> str:
+        return next((one.labels.get("version", "") for one in self.of("reroll_build_info")), "")
+
+    @property
+    def leads(self) -> bool:
+        return self.value("reroll_leader") == 1
+
+
+def parse(where: str, text: str) -> Scrape:
+    """Raises `ValueError` if it is no such text."""
+    from prometheus_client.parser import text_string_to_metric_families
+
+    families = text_string_to_metric_families(text)
+    samples = [Sample(s.name, s.labels, s.value) for family in families for s in family.samples]
+    if not any(one.name == "reroll_build_info" for one in samples):
+        raise ValueError("it has no metric reroll_build_info")
+    return Scrape(where, tuple(samples))
+
+
+def judge(scrapes: Iterable[Scrape]) -> Iterator[Finding]:
+    found = list(scrapes)
+    for one in found:
+        yield from _watches(one)
+        yield from _work(one)
+    leaders = [one.where for one in found if one.leads]
+    if len(leaders) > 1:
+        yield METRICS.warning(
+            f"{' and '.join(leaders)} both say that they lead",
+            "look again in a few seconds: two at once should only be seen while one takes over",
+        )
+
+
+def _watches(one: Scrape) -> Iterator[Finding]:
+    states = {s.labels["resource"]: s.labels["state"] for s in one.of("reroll_watch_state")}
+    bad = 0
+    for sample in one.of("reroll_watch_age_seconds"):
+        resource = sample.labels["resource"]
+        state = states.get(resource, "")
+        if state == "forbidden":
+            bad += 1
+            yield METRICS.problem(
+                f"{one.where} may not watch {resource}", f"grant list and watch on {resource}"
+            )
+        elif state == "failing":
+            bad += 1
+            yield METRICS.warning(f"{one.where} cannot watch {resource} now", "see its log")
+        elif sample.value > SILENT and state != "absent":
+            bad += 1
+            yield METRICS.problem(
+                f"{one.where} has heard nothing of {resource} for {sample.value:.0f} s",
+                "its liveness probe should restart it; see its log",
+            )
+    if not bad:
+        yield METRICS.ok(f"{one.where}: all watches are alive")
+
+
+def _work(one: Scrape) -> Iterator[Finding]:
+    for sample in one.of("reroll_feature_up"):
+        if sample.value == 0:
+            feature = sample.labels["feature"]
+            yield METRICS.problem(
+                f"{one.where} says that {feature} is off, because something it needs is missing",
+                "see its Lease's Events, or the rights above",
+            )
+    if (age := one.value("reroll_queue_age_seconds")) > LATE:
+        yield METRICS.warning(
+            f"{one.where}: a workload has been waiting for {age:.0f} s to be looked at",
+            "see reroll_api_calls_total for refusals, and --rate and --concurrency",
+        )
+    if lost := one.value("reroll_events_dropped_total"):
+        yield METRICS.warning(
+            f"{one.where} could not write {lost:.0f} Events", "see its log for why"
+        )
+    for reason in TROUBLES:
+        count = sum(
+            s.value for s in one.of("reroll_decisions_total") if s.labels.get("reason") == reason
+        )
+        if count:
+            yield METRICS.note(
+                f"{one.where}: {count:.0f} decisions ended with {reason} since it started",
+                f"see `kubectl get events -A --field-selector reason={reason}`",
+            )

@@ -1,0 +1,121 @@
+"""The API server: how old it is, and what it serves of what Reroll can use.
+
+Pure: its answers in, findings out.
+"""
+
+import re
+from collections.abc import Collection, Iterator
+from typing import NamedTuple
+
+import msgspec
+
+from reroll.answers.doctor.findings import Check, Finding
+from reroll.kube import wire
+
+OLDEST = 28
+"""The oldest minor version of Kubernetes 1 that everything but the newest parts works with."""
+POLICIES = "admissionregistration.k8s.io"
+API = Check("API server")
+
+
+class Version(msgspec.Struct, rename="camel"):
+    git_version: str = ""
+
+    @property
+    def minor(self) -> int | None:
+        found = re.match(r"v1\.(\d+)", self.git_version)
+        return int(found[1]) if found else None
+
+
+class Optional(NamedTuple):
+    """An API that need not be there, and what it is good for."""
+
+    resource: wire.Resource
+    there: str
+    absent: str
+    """With what to do, where somebody may want to."""
+
+
+def _resource(group: str, version: str, plural: str) -> wire.Resource:
+    return wire.Resource(group, version, plural, "")
+
+
+INJECTIONS = wire.Resource("reroll.dev", "v1alpha1", "injections", "Injection")
+"""As in `core.injections`, which a controller without Injections need not load."""
+OPTIONAL: tuple[Optional, ...] = (
+    Optional(
+        _resource("argoproj.io", "v1alpha1", "rollouts"),
+        "Argo Rollouts is served: Rollouts roll too",
+        "Argo Rollouts is not served; Rollouts count as soon as it is",
+    ),
+    Optional(
+        _resource("secrets-store.csi.x-k8s.io", "v1", "secretproviderclasspodstatuses"),
+        "the Secrets Store CSI driver is served: what it mounts can roll workloads",
+        "the Secrets Store CSI driver is not served; its classes count as soon as it is",
+    ),
+    Optional(
+        INJECTIONS,
+        "Injections are served: values can be put into other objects",
+        "Injections are not served; who wants them applies what `reroll crds` prints",
+    ),
+)
+MUTATING_POLICIES: tuple[wire.Resource, ...] = tuple(
+    _resource(POLICIES, version, "mutatingadmissionpolicies") for version in ("v1", "v1beta1")
+)
+
+
+class Served(NamedTuple):
+    version: Version
+    apis: Collection[wire.Resource]
+    """Of `OPTIONAL` and `MUTATING_POLICIES`, those that are there."""
+    streams: bool | None
+    """Whether a watch can begin with all there is; `None`: it could not be tried."""
+
+
+def judge(served: Served) -> Iterator[Finding]:
+    yield _age(served.version)
+    if served.streams:
+        yield API.ok("watches can begin with all there is (streaming lists)")
+    elif served.streams is False:
+        yield API.note(
+            "it has no streaming lists: what there is comes by pages, which takes longer"
+        )
+    for row in OPTIONAL:
+        there = row.resource in served.apis
+        yield API.ok(row.there) if there else API.note(row.absent)
+    yield _policies(served.apis)
+
+
+def configured(name: str, *, served: bool) -> Finding:
+    """A kind that the config file adds."""
+    if served:
+        return API.ok(f"{name}, of the config file, is served")
+    return API.warning(
+        f"{name}, of the config file, is not served; it counts as soon as it is",
+        "install its CRD, or correct group, version and plural of its row",
+    )
+
+
+def misfit(name: str, problem: str) -> Finding:
+    """A row of the config file that does not fit what is served."""
+    return API.warning(f"{name}, of the config file: {problem}", "correct its row")
+
+
+def _age(version: Version) -> Finding:
+    if version.minor is None:
+        return API.note(f"its version is {version.git_version or 'not told'}, which says little")
+    if version.minor < OLDEST:
+        return API.problem(
+            f"Kubernetes is {version.git_version}, and the oldest that is supported is 1.{OLDEST}",
+            "upgrade the cluster",
+        )
+    return API.ok(f"Kubernetes is {version.git_version}")
+
+
+def _policies(apis: Collection[wire.Resource]) -> Finding:
+    served = [one.version for one in MUTATING_POLICIES if one in apis]
+    if not served:
+        return API.note(
+            "MutatingAdmissionPolicy is not served: a webhook can rewrite pods of pinned workloads"
+        )
+    return API.ok(f"MutatingAdmissionPolicy {served[0]} is served: the API server can rewrite pods")

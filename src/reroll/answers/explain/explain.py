@@ -1,0 +1,151 @@
+"""One decision, taken apart: which sources a workload uses and how, and what each gate said.
+
+Pure. The decision is the engine's; nothing is decided here.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime
+from enum import StrEnum
+from typing import NamedTuple
+
+import msgspec
+
+from reroll.core.decide.chains import GATES, plan
+from reroll.core.decide.plan import Plan
+from reroll.core.dialects.table import Dialects
+from reroll.core.model.content import Content
+from reroll.core.model.key import Key
+from reroll.core.model.record import Record
+from reroll.core.model.reference import Reference
+from reroll.core.observe.compare import compare
+from reroll.core.observe.provenance import Write, Writes
+from reroll.core.observe.snapshot import Absence, Comparison, Snapshot
+from reroll.core.policy.references import Use
+
+
+class State(StrEnum):
+    """What a source holds, against what the workload last rolled with."""
+
+    SAME = "as recorded"
+    CHANGED = "changed since"
+    NEW = "not recorded yet"
+    MISSING = "missing"
+    ABSENT = "absent, may be"
+    UNREAD = "not known"
+    IGNORED = "does not count"
+    PRESENCE = "only has to exist"
+
+
+class Source(NamedTuple):
+    """Everything about one source that a workload uses."""
+
+    key: Key
+    state: State
+    uses: tuple[Use, ...]
+    """In its pod template; none if only an annotation names it."""
+    reference: Reference | None
+    """`None` if it does not count."""
+    last: Write | None
+    """Who wrote what it uses of it, as far as that is known."""
+    why: str = ""
+
+
+class Answer(NamedTuple):
+    """What one gate says; `None`: it was not asked, because one before it settled the matter."""
+
+    gate: str
+    holds: bool | None
+    message: str = ""
+
+
+class Explanation(NamedTuple):
+    sources: tuple[Source, ...]
+    answers: tuple[Answer, ...]
+    plan: Plan
+    if_in: Plan | None
+    """What would happen if it were opted in now; `None` if it is."""
+    record: Record | None
+
+
+def explain(
+    seen: Snapshot,
+    writes: Mapping[Key, Writes],
+    now: datetime,
+    dialects: Dialects,
+) -> Explanation:
+    found = compare(seen)
+    record = seen.workload.record
+    if_in = None
+    if seen.policy.enabled is not True:
+        supposed = msgspec.structs.replace(seen.policy, enabled=True)
+        if_in = plan(msgspec.structs.replace(seen, policy=supposed), now, dialects)
+    return Explanation(
+        sources=tuple(_sources(seen, found, writes)),
+        answers=tuple(_answers(seen, found, now)),
+        plan=plan(seen, now, dialects),
+        if_in=if_in,
+        record=record if isinstance(record, Record) else None,
+    )
+
+
+def _answers(seen: Snapshot, found: Comparison, now: datetime) -> Iterator[Answer]:
+    """Gates are named for the situation that they find."""
+    settled = False
+    for gate in GATES:
+        name = gate.__name__.replace("_", " ")
+        said = None if settled else gate(seen, found, now)
+        yield Answer(name, None if settled else said is not None, said.message if said else "")
+        settled = settled or said is not None
+
+
+def _sources(seen: Snapshot, found: Comparison, writes: Mapping[Key, Writes]) -> Iterator[Source]:
+    home = seen.workload.key.namespace
+    counted = {reference.source: reference for reference in seen.references}
+    uses: dict[Key, list[Use]] = {}
+    for use in seen.workload.uses:
+        uses.setdefault(Key(use.kind, home, use.name), []).append(use)
+    for key in sorted(counted.keys() | uses):
+        reference = counted.get(key)
+        state, why = _state(seen, found, key, reference)
+        keys = reference.keys if reference else _keys(uses[key])
+        last = writes[key].last(keys) if key in writes else None
+        yield Source(key, state, tuple(uses.get(key, ())), reference, last, why)
+
+
+def _keys(uses: Iterable[Use]) -> frozenset[str] | None:
+    parts = [use.keys for use in uses]
+    return None if None in parts else frozenset().union(*(part for part in parts if part))
+
+
+def _state(
+    seen: Snapshot, found: Comparison, key: Key, reference: Reference | None
+) -> tuple[State, str]:
+    if reference is None:
+        return State.IGNORED, _why_not(seen, key)
+    content = seen.sources.get(key, Absence.UNREAD)
+    there = content if isinstance(content, Content) else None
+    if reference in found.missing:
+        lacks = reference.required_keys - there.keys if there else ()
+        return State.MISSING, f"no {', '.join(sorted(lacks))} in it" if lacks else ""
+    if content is Absence.MISSING:
+        return State.ABSENT, "" if reference.added else "it is optional"
+    if there is None or reference in found.unread:
+        return State.UNREAD, "" if isinstance(content, Content) else content.value
+    if not reference.counted(there):
+        return State.IGNORED, "an annotation on it says so"
+    if reference.only_presence_matters:
+        return State.PRESENCE, "its mounts are live"
+    if any(change.reference is reference for change in found.changes):
+        return State.CHANGED, ""
+    entry = reference.entry(seen.workload.key.namespace)
+    record = seen.workload.record
+    known = isinstance(record, Record) and entry in record.s
+    return (State.SAME if known else State.NEW), ""
+
+
+def _why_not(seen: Snapshot, key: Key) -> str:
+    home = seen.workload.key.namespace
+    if any(pattern.matches(key, home) for pattern in seen.policy.ignore):
+        return "an annotation says to ignore it"
+    by = ", ".join(seen.policy.by)
+    return f"what opted it in ({by}) does not ask for it" if by else ""

@@ -1,0 +1,118 @@
+"""The revisions of one workload: the content that each is pinned to, and the pods that run it.
+
+Pure. Contents are compared by fingerprints of single keys, so all that can be told is which keys
+differ, never what they hold.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Any, NamedTuple
+
+import msgspec
+
+from reroll.core.revisions.pins import Pins
+from reroll.core.revisions.templates import of_template
+from reroll.core.tables.annotations import STAMP
+from reroll.kube.objects import Revision
+
+Source = tuple[str, str]
+"""Kind and name."""
+Fingerprints = Mapping[str, bytes]
+"""Of what each key holds."""
+
+
+class Kept(NamedTuple):
+    """A template that Kubernetes keeps."""
+
+    name: str
+    number: int
+    created: datetime | None
+    pins: Pins
+    stamp: str | None = None
+    """What our own mark says in it."""
+
+
+class Pin(NamedTuple):
+    source: Source
+    copy: str
+    keys: tuple[str, ...] | None
+    """Those that differ from the pinned revision before; `None`: that is not known."""
+    missing: bool = False
+
+
+class Line(NamedTuple):
+    revision: Kept
+    pins: tuple[Pin, ...]
+    pods: tuple[str, ...]
+    is_current: bool
+
+
+def kept(revision: Revision) -> Kept:
+    template: Any = None
+    if revision.data:
+        template = (msgspec.json.decode(revision.data).get("spec") or {}).get("template")
+    elif revision.spec:
+        template = msgspec.json.decode(revision.spec).get("template")
+    template = template if isinstance(template, dict) else {}
+    pinned = of_template(template)
+    annotations = (template.get("metadata") or {}).get("annotations") or {}
+    metadata = revision.metadata
+    return Kept(
+        metadata.name,
+        revision.number,
+        metadata.creation_timestamp,
+        pinned.pins if pinned else {},
+        annotations.get(STAMP),
+    )
+
+
+def lines(
+    revisions: Sequence[Kept],
+    pods: Iterable[tuple[str, str]],
+    contents: Mapping[Source, Fingerprints | None],
+    runner: str,
+) -> list[Line]:
+    """One for each revision, the newest first.
+
+    `revisions` come the oldest first. `pods` are name and revision, as a label tells it. `contents`
+    are those of copies by kind and name, `None` where one is gone; what may not be read is not
+    among them. `runner` is the workload that makes the pods.
+    """
+    found, before = [], dict[Source, str]()
+    running = [(name, {label, f"{runner}-{label}"}) for name, label in pods if label]
+    for one in revisions:
+        pins = tuple(
+            Pin(source, copy, _changed(source[0], before.get(source), copy, contents),
+                contents.get((source[0], copy), {}) is None)
+            for source, copy in sorted(one.pins.items())
+        )  # fmt: skip
+        own = tuple(sorted(name for name, labels in running if one.name in labels))
+        found.append(Line(one, pins, own, is_current=one is revisions[-1]))
+        before = dict(one.pins) or before
+    return found[::-1]
+
+
+def _changed(
+    kind: str, before: str | None, now: str, contents: Mapping[Source, Fingerprints | None]
+) -> tuple[str, ...] | None:
+    if before == now:
+        return ()
+    old, new = contents.get((kind, before or "")), contents.get((kind, now))
+    if old is None or new is None:
+        return None
+    return tuple(sorted(key for key in old.keys() | new.keys() if old.get(key) != new.get(key)))
+
+
+def wanted(revisions: Sequence[Kept], text: str) -> Kept | None:
+    """The revision that somebody means by its number, its name, or `previous`."""
+    if text == "previous":
+        return revisions[-2] if len(revisions) > 1 else None
+    return next((one for one in revisions if text in {one.name, str(one.number)}), None)
+
+
+def taken(template: Pins, revision: Kept) -> dict[Source, str]:
+    """The pins of a template that shall use the content of a revision.
+
+    What the revision did not have yet keeps its pin; what the template uses no more gets none.
+    """
+    return {source: revision.pins.get(source, copy) for source, copy in template.items()}

@@ -1,0 +1,107 @@
+"""What would roll if sources held something else: the blast radius of a change, before it is made.
+
+The new contents are put into a look's world as if a watch had brought them, and the engine decides
+anew. What is stale already, or not adopted yet, is taken as caught up first, so that only the
+change itself is told. The world is another one afterwards.
+"""
+
+import base64
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from typing import NamedTuple
+
+import msgspec
+
+from reroll.core.decide.chains import plan
+from reroll.core.decide.plan import Plan
+from reroll.core.model.key import Key
+from reroll.core.observe.snapshot import History
+from reroll.core.tables.kinds import SourceKind
+from reroll.engine.content import ManagedField, Source, SourceMetadata
+from reroll.engine.listing import Decision, Look
+from reroll.manifests.read import Source as Written
+from reroll.manifests.sources import values_of
+
+
+class Supposed(NamedTuple):
+    """What a change would do to one workload."""
+
+    key: Key
+    plan: Plan
+    keys: dict[Key, tuple[str, ...]]
+    """The keys of each source that change and that it uses: names, never values."""
+
+
+def suppose(
+    look: Look, decisions: Iterable[Decision], written: Iterable[Written], now: datetime
+) -> list[Supposed]:
+    """The workloads that would be concerned by these sources, in the order of `decisions`."""
+    before = list(decisions)
+    known = look.world.sources
+    latest = max([look.world.latest, *(known.version(key) for key in known)])
+    for number, one in enumerate(written, start=1):
+        source = _as_served(one.kind, one, latest + number, now)
+        look.world.sources.seen(one.kind, source, watched=True)
+    found = (_supposed(look, decision, now) for decision in before if decision.seen)
+    return [one for one in found if one is not None]
+
+
+def _supposed(look: Look, decision: Decision, now: datetime) -> Supposed | None:
+    if decision.seen is None:
+        return None
+    seen = look.world.snapshot(decision.key, decision.seen.kind)
+    if seen is None:
+        return None
+    caught_up = decision.plan.record or seen.workload.record
+    workload = msgspec.structs.replace(seen.workload, record=caught_up)
+    history = decision.seen.history or History()
+    seen = msgspec.structs.replace(
+        seen, workload=workload, history=history, waiting_since=None, quiet_since=None
+    )
+    found = plan(seen, now, look.world.dialects)
+    changed = {
+        ref.source: look.world.sources.content(ref.source)
+        for ref in seen.references
+        if look.world.sources.content(ref.source) is not decision.seen.sources.get(ref.source)
+    }
+    if not changed:
+        return None
+    keys = {
+        change.reference.source: tuple(sorted(change.keys))
+        for change in found.changes
+        if change.reference.source in changed
+    }
+    return Supposed(decision.key, found, keys)
+
+
+def _as_served(kind: SourceKind, one: Written, version: int, now: datetime) -> Source:
+    """A source as the API server would show it after it was applied."""
+    made = one.object
+    metadata = SourceMetadata(
+        name=made.key.name,
+        namespace=made.key.namespace,
+        resource_version=str(version),
+        annotations=dict(made.annotations),
+        labels=dict(made.labels),
+        managed_fields=[ManagedField(now)],
+    )
+    texts, binaries = _split(kind, values_of(kind, made.place.node))
+    return Source(metadata, _raw(texts), _raw(binaries))
+
+
+def _split(kind: SourceKind, values: Mapping[str, bytes]) -> tuple[dict[str, str], dict[str, str]]:
+    """Values as a Secret holds them, or as a ConfigMap does: what is no text is apart."""
+    encoded = {name: base64.b64encode(value).decode() for name, value in values.items()}
+    if kind.keyed:
+        return encoded, {}
+    texts: dict[str, str] = {}
+    for name, value in values.items():
+        try:
+            texts[name] = value.decode()
+        except UnicodeDecodeError:
+            continue
+    return texts, {name: text for name, text in encoded.items() if name not in texts}
+
+
+def _raw(values: dict[str, str]) -> msgspec.Raw:
+    return msgspec.Raw(msgspec.json.encode(values))

@@ -1,0 +1,211 @@
+"""`reroll diff`: which workloads roll between two renders, or from the cluster to a render."""
+
+import argparse
+import asyncio
+from typing import Any
+
+import msgspec
+
+from reroll.cli import cluster
+from reroll.cli.commands.render import add_config_flag, custom_kinds
+from reroll.cli.errors import CommandError, Exit
+from reroll.cli.flags import add_flags
+from reroll.cli.output import add_output_flag, print_json, print_table, warn
+from reroll.cli.streams import LARGEST, inputs, told
+from reroll.core.model.key import Key
+from reroll.core.tables.kinds import SOURCE_KINDS
+from reroll.kube import wire
+from reroll.kube.errors import ApiError, Forbidden, Invalid, NotFound
+from reroll.kube.view import View
+from reroll.manifests.diff import Cause, Difference, Effect, Side, compare
+from reroll.manifests.read import BadInputError, Input, Manifests, Reading, Workload, read, shown
+from reroll.manifests.render import ANNOTATION, outside
+from reroll.manifests.text.nodes import at
+from reroll.manifests.text.scalars import value_of
+
+STOPS = {Effect.ROLLS, Effect.RECREATE}
+"""What replaces pods that run now."""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.description = (
+        "Tell which workloads roll, and because of which keys of which ConfigMaps and Secrets,\n"
+        "from one render to another, or from what is in the cluster to a render. Values are\n"
+        "never shown. Ends with 0 if nothing rolls, and with 3 if something does.\n\n"
+        "  reroll diff old.yaml new.yaml        two renders: files, folders, or - for stdin\n"
+        "  helm template shop ./chart | reroll render | reroll diff -    with the cluster\n"
+        "  reroll diff main/ branch/ -o json"
+    )
+    parser.add_argument(
+        "renders",
+        nargs="+",
+        metavar="RENDER",
+        help="file, folder or -: two are compared, one is compared with the cluster",
+    )
+    parser.add_argument(
+        "--annotation",
+        metavar="NAME",
+        default=ANNOTATION,
+        help=f"annotation that holds the checksum (default: {ANNOTATION})",
+    )
+    parser.add_argument(
+        "-n", "--namespace", metavar="NAME", help="namespace of objects that name none"
+    )
+    add_config_flag(parser)
+    add_output_flag(parser)
+    add_flags(parser, places=False)
+
+
+def run(args: argparse.Namespace) -> int:
+    if len(args.renders) == 1:
+        return cluster.look(args, lambda view: _with_cluster(view, args))
+    if len(args.renders) > 2:
+        raise CommandError("give one render or two, not more; a folder is one", Exit.USAGE)
+    if args.renders == ["-", "-"]:
+        raise CommandError("standard input can be one of the two, not both", Exit.USAGE)
+    reading = Reading(args.namespace or "", tables=custom_kinds(args).tables)
+    before, after = (_parsed(_inputs(each), reading) for each in args.renders)
+    return _show(args, compare(Side(before), Side(after), args.annotation), [])
+
+
+def _inputs(name: str) -> list[Input]:
+    return list(inputs([name], LARGEST))
+
+
+def _parsed(given: list[Input], reading: Reading) -> Manifests:
+    try:
+        return read(given, reading)
+    except BadInputError as error:
+        raise CommandError(told(error.problems), Exit.USAGE) from None
+
+
+# What is in the cluster
+
+
+async def _with_cluster(view: View, args: argparse.Namespace) -> int:
+    reading = Reading(args.namespace or view.home, tables=custom_kinds(args).tables)
+    after = _parsed(_inputs(args.renders[0]), reading)
+    rows = [one for one in after.workloads if one.key.name and one.kind.template]
+    answers = await asyncio.gather(*(_live(view, one) for one in rows))
+    there = {one.key: answer for one, answer in zip(rows, answers, strict=True) if answer}
+    live = [found for found, _ in there.values()]
+    wanted = outside(_of_cluster(live, reading)) | outside(after) | (after.sources.keys())
+    sources = await asyncio.gather(*(_source(view, key) for key in sorted(wanted)))
+    before = _of_cluster([*live, *filter(None, sources)], reading)
+    templates = {key: template for key, (_, template) in there.items()}
+    known = Side(before)
+    differences = compare(known, Side(after, known.contents, templates), args.annotation)
+    return _show(args, differences, view.gaps)
+
+
+def _of_cluster(objects: list[Any], reading: Reading) -> Manifests:
+    document = msgspec.json.encode({"kind": "List", "items": objects})
+    return _parsed([Input("the cluster", document)], reading)
+
+
+async def _live(view: View, workload: Workload) -> tuple[Any, Any] | None:
+    """The workload as it is, and the template that it would have; `None` if it is new."""
+    key, kind = workload.key, workload.kind
+    known = kind.plural and kind.version
+    resource = cluster.resource(kind) if known else await view.find(kind.group, kind.kind)
+    if resource is None:
+        return None
+    try:
+        raw = await view.client.send(wire.get(resource, key.namespace, key.name))
+    except NotFound:
+        return None
+    except Forbidden as error:
+        view.gaps.append(f"{error}; grant `get` on {resource.full_name}")
+        return None
+    live = msgspec.json.decode(raw)
+    node = at(workload.object.place.node, workload.kind.template)
+    template = value_of(node) if node is not None else {}
+    body = template
+    for step in reversed(workload.kind.template):
+        body = {step: body}
+    request = wire.merge_patch(resource, key.namespace, key.name, body, dry_run=True)
+    try:
+        # The API server knows what its defaults are, and how it writes a quantity.
+        return live, _at(msgspec.json.decode(await view.client.send(request)), workload)
+    except Invalid:
+        return live, template  # It cannot be changed like that.
+    except Forbidden:
+        view.gaps.append(
+            f"{key}: compared without the API server's defaults; grant `patch` on "
+            f"{resource.full_name}, it is a dry run"
+        )
+        return live, overlaid(_at(live, workload), template)
+
+
+def _at(document: Any, workload: Workload) -> Any:
+    for step in workload.kind.template:
+        document = document.get(step) or {}
+    return document
+
+
+def overlaid(below: Any, above: Any) -> Any:
+    """What `above` says, and where it says nothing what `below` says."""
+    if isinstance(below, dict) and isinstance(above, dict):
+        return {**below, **{key: overlaid(below.get(key), above[key]) for key in above}}
+    if isinstance(below, list) and isinstance(above, list) and len(below) == len(above):
+        return [overlaid(*pair) for pair in zip(below, above, strict=True)]
+    return above
+
+
+async def _source(view: View, key: Key) -> Any | None:
+    row = next(row for row in SOURCE_KINDS if row.name == key.kind)
+    try:
+        raw = await view.client.send(wire.get(cluster.resource(row), key.namespace, key.name))
+    except NotFound:
+        return None
+    except ApiError as error:
+        view.gaps.append(f"{error}; grant `get` on {row.plural}")
+        return None
+    return msgspec.json.decode(raw)
+
+
+# What is shown
+
+
+def _show(args: argparse.Namespace, differences: list[Difference], problems: list[str]) -> int:
+    if args.output == "json":
+        facts = [_facts(one) for one in differences]
+        print_json({"workloads": facts, "problems": problems})
+    elif not differences:
+        print("nothing changes")
+    else:
+        rows = [(shown(one.workload), one.effect.value, _because(one)) for one in differences]
+        print_table(("WORKLOAD", "EFFECT", "BECAUSE"), rows)
+    warn(problems)
+    if any(one.effect is Effect.NOT_SEEN for one in differences) and args.output != "json":
+        warn(["what does not roll has no checksum in its template; see `reroll render --help`"])
+    if problems:
+        return Exit.FAILED
+    return Exit.WOULD_ROLL if any(one.effect in STOPS for one in differences) else Exit.OK
+
+
+def _because(one: Difference) -> str:
+    parts = [f"{cause.source.kind} {cause.source.name}: {_keys(cause)}" for cause in one.causes]
+    if one.fields:
+        parts.append(f"its template: {', '.join(one.fields)}")
+    return "; ".join(parts)
+
+
+def _keys(cause: Cause) -> str:
+    words = (("changed", cause.changed), ("added", cause.added), ("removed", cause.removed))
+    return ", ".join(f"{key} {word}" for word, keys in words for key in keys)
+
+
+def _facts(one: Difference) -> dict[str, Any]:
+    return {
+        **one.workload._asdict(),
+        "effect": one.effect.value,
+        "because": [
+            {**cause.source._asdict(), **{k: list(getattr(cause, k)) for k in _CHANGES}}
+            for cause in one.causes
+        ],
+        "fields": list(one.fields),
+    }
+
+
+_CHANGES = ("changed", "added", "removed")

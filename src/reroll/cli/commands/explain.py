@@ -1,0 +1,259 @@
+"""`reroll explain`: why a workload rolls or does not, in plain sentences."""
+
+import argparse
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from reroll.answers.explain.explain import Answer, Explanation, Source, State, explain
+from reroll.answers.explain.provenance import Decided, Said, decided
+from reroll.cli import cluster
+from reroll.cli.commands import explain_injection
+from reroll.cli.configs import writes_of
+from reroll.cli.errors import CommandError, Exit
+from reroll.cli.flags import add_flags
+from reroll.cli.output import add_output_flag, print_json, print_lines, print_table, warn
+from reroll.cli.select import add_controller_flags, looked, settings_of
+from reroll.cli.times import ago, moment
+from reroll.clock import SystemClock
+from reroll.core.model.key import Key
+from reroll.core.model.record import Record, Unreadable
+from reroll.core.observe.snapshot import Absence, Snapshot
+from reroll.core.observe.workload import Workload
+from reroll.core.tables.annotations import ENABLED
+from reroll.engine.engine import scope
+from reroll.engine.listing import Look
+from reroll.kube.view import View
+
+DESCRIPTION = """\
+Tell all about one workload: which ConfigMaps and Secrets it uses and how, what they hold against
+what it last rolled with, who changed them last, which annotation, setting or default decided what,
+and what each gate says. Also for a workload that is not opted in. Values are never shown.
+Or all about one Injection: what it puts where, and what stands in its way.
+
+  reroll explain deployment/web -n shop
+  reroll explain sts/db -n shop -o json
+  reroll explain injection/harbor-s3 -n registry"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.description = DESCRIPTION
+    parser.add_argument("workload", metavar="KIND/NAME", help="e.g. deployment/web, injection/s3")
+    add_output_flag(parser)
+    add_flags(parser)
+    add_controller_flags(parser)
+
+
+class Told(NamedTuple):
+    """All there is to show."""
+
+    seen: Snapshot
+    found: Explanation
+    decided: list[Decided]
+
+
+def run(args: argparse.Namespace) -> int:
+    if explain_injection.is_meant(args.workload):
+        return explain_injection.run(args)
+    args.workloads = [args.workload]
+
+    async def action(view: View) -> int:
+        clock = SystemClock()
+        look = await looked(view, args, clock, supposing=True)
+        [key] = look.workloads
+        told = await _told(view, args, look, key, clock.now())
+        if args.output == "json":
+            print_json({**_facts(told), "problems": view.gaps, "notes": look.notes})
+        else:
+            print_lines(_sentences(told, clock.now()))
+            _tables(told, clock.now())
+        warn([*view.gaps, *look.notes])
+        return Exit.FAILED if view.gaps else Exit.OK
+
+    return cluster.look(args, action)
+
+
+async def _told(view: View, args: argparse.Namespace, look: Look, key: Key, now: datetime) -> Told:
+    decision = await look.decide(key)
+    seen = decision.seen
+    if seen is None:
+        raise CommandError(f"{key} is gone, or the workload of another one")
+    listed, world = look.workloads[key], look.world
+    used = {Key(use.kind, key.namespace, use.name) for use in seen.workload.uses}
+    used |= {reference.source for reference in seen.references}
+    refused = {key for key, held in seen.sources.items() if held is Absence.FORBIDDEN}
+    known = await writes_of(view, used - refused)
+    info = world.namespaces.that_counts(key.namespace)
+    said = Said(
+        key,
+        listed.kind,
+        seen.workload.annotations,
+        seen.workload.template_annotations,
+        info.annotations if info else {},
+    )
+    default = scope(settings_of(args)).default
+    because = decided(said, listed.policy, default, world.dialects)
+    return Told(seen, explain(seen, known, now, world.dialects), because)
+
+
+# What is shown
+
+
+def _sentences(told: Told, now: datetime) -> Iterator[str]:
+    seen, found = told.seen, told.found
+    yield f"{seen.workload.key}"
+    yield f"  {_opted(told)}"
+    yield f"  {_recorded(told, now)}"
+    yield from _pinned(seen.workload, now)
+    yield f"  Decision: {found.plan.reason.word}: {found.plan.message}."
+    if found.plan.roll:
+        yield f"  It rolls by {found.plan.roll.value}."
+    if found.if_in:
+        yield f"  It would roll if {_wish(seen.workload.key)} were set and what it uses changed."
+        yield f"  When it is set: {found.if_in.reason.word}: {found.if_in.message}."
+    for problem in found.plan.problems:
+        yield f"  Problem: {problem.sentence}"
+
+
+def _wish(key: Key) -> str:
+    return f'annotation {ENABLED}: "true" on {key}'
+
+
+def _opted(told: Told) -> str:
+    said = told.decided[0]
+    match told.seen.policy.enabled:
+        case True:
+            by = ", ".join(told.seen.policy.by)
+            return f"It is opted in by {said.because}" + (f" (dialect {by})." if by else ".")
+        case False:
+            return f"It is opted out by {said.because}."
+    return "It did not opt in: no annotation on it or its Namespace says so, and no setting."
+
+
+def _recorded(told: Told, now: datetime) -> str:
+    record = told.seen.workload.record
+    if isinstance(record, Unreadable):
+        return f"Its record cannot be used: {record.why}."
+    if record is None:
+        return "It has no record: Reroll has not adopted it."
+    text = f"It was recorded {ago(record.at, now)} ({record.why})"
+    if record.rolled is None:
+        return f"{text}, and was never rolled by Reroll."
+    keys = f" ({', '.join(record.keys)})" if record.keys else ""
+    because = f", because of {', '.join(record.by)}{keys}" if record.by else ""
+    return f"{text}; it last rolled {ago(record.rolled, now)}{because}."
+
+
+def _pinned(workload: Workload, now: datetime) -> Iterator[str]:
+    """The copies that its pods use, and whether somebody chose them."""
+    if not workload.pins:
+        return
+    pins = ", ".join(f"{name} as {copy}" for name, copy in _copies(workload))
+    how = "by the names in its template" if workload.named else "when they are made"
+    yield f"  It is pinned: its pods use {pins}, {how}."
+    record = workload.record
+    if isinstance(record, Record) and record.held:
+        yield (
+            f"  It is held at this revision since {ago(record.held, now).removesuffix(' ago')}: "
+            "until a source changes, or `reroll release`."
+        )
+
+
+def _copies(workload: Workload) -> list[tuple[str, str]]:
+    return [(f"{kind} {name}", copy) for (kind, name), copy in sorted(workload.pins.items())]
+
+
+def _tables(told: Told, now: datetime) -> None:
+    print()
+    head = ("SOURCE", "USED AS", "KEYS", "CONTENT", "CHANGED")
+    print_table(head, [_row(one, told, now) for one in told.found.sources])
+    if not told.found.sources:
+        print("It uses no ConfigMap or Secret.")
+    print()
+    print_table(("WHAT", "IS", "BECAUSE OF"), told.decided)
+    print()
+    asked = [(one.gate, _answer(one)) for one in told.found.answers if one.holds is not None]
+    rest = [("the others", "not asked")] if len(asked) < len(told.found.answers) else []
+    print_table(("GATE", "HOLDS"), [*asked, *rest])
+
+
+def _row(one: Source, told: Told, now: datetime) -> tuple[str, ...]:
+    home = told.seen.workload.key.namespace
+    where = "" if one.key.namespace == home else f"{one.key.namespace}/"
+    changed = f"{ago(one.last.at, now)} by {one.last.by}" if one.last else "-"
+    state = f"{one.state.value}: {one.why}" if one.why else one.state.value
+    if one.state is State.SAME and told.found.record:
+        state = f"{state} {ago(told.found.record.at, now)}"
+    return f"{one.key.kind} {where}{one.key.name}", _used(one), _keys(one), state, changed
+
+
+def _used(one: Source) -> str:
+    hows = [use.how + (" (live)" if use.live else "") for use in one.uses]
+    if one.reference and one.reference.added:
+        hows.append(
+            f"annotation ({one.reference.pattern})" if one.reference.pattern else "annotation"
+        )
+    return "; ".join(dict.fromkeys(hows))
+
+
+def _keys(one: Source) -> str:
+    keys = [use.keys for use in one.uses] if one.reference is None else [one.reference.keys]
+    if None in keys:
+        without = one.reference.without if one.reference else ()
+        return "all" + (f" but {', '.join(sorted(without))}" if without else "")
+    return ", ".join(sorted(frozenset().union(*(part for part in keys if part)))) or "-"
+
+
+def _answer(one: Answer) -> str:
+    return f"yes: {one.message}" if one.holds else "no"
+
+
+def _facts(told: Told) -> dict[str, Any]:
+    seen, found, record = told.seen, told.found, told.found.record
+    return {
+        "workload": seen.workload.key._asdict(),
+        "enabled": seen.policy.enabled,
+        "dialects": list(seen.policy.by) if seen.policy.enabled else [],
+        "decided": [one._asdict() for one in told.decided],
+        "record": record
+        and {
+            "at": moment(record.at),
+            "why": record.why,
+            "rolled": moment(record.rolled),
+            "by": record.by,
+            "keys": record.keys,
+            "heldSince": moment(record.held),
+        },
+        "pins": [{"source": name, "copy": copy} for name, copy in _copies(seen.workload)],
+        "reason": found.plan.reason.word,
+        "message": found.plan.message,
+        "strategy": found.plan.roll and found.plan.roll.value,
+        "ifOptedIn": found.if_in
+        and {"reason": found.if_in.reason.word, "message": found.if_in.message},
+        "sources": [_source(one) for one in found.sources],
+        "gates": [one._asdict() for one in found.answers],
+        "warnings": [problem.sentence for problem in found.plan.problems],
+    }
+
+
+def _source(one: Source) -> dict[str, Any]:
+    reference = one.reference
+    return {
+        **one.key._asdict(),
+        "uses": [
+            {
+                "how": use.how,
+                "keys": None if use.keys is None else sorted(use.keys),
+                "optional": use.optional,
+                "live": use.live,
+            }
+            for use in one.uses
+        ],
+        "counts": reference is not None,
+        "named": bool(reference and reference.added),
+        "required": bool(reference and reference.required),
+        "content": one.state.value,
+        "why": one.why,
+        "changed": moment(one.last.at) if one.last else None,
+        "changedBy": one.last.by if one.last else None,
+    }

@@ -1,0 +1,199 @@
+"""`reroll hold` and `reroll release`: keep workloads or a namespace from rolling, and let them go.
+
+A hold is an annotation on the object itself, so it holds whoever rolls: the controller and `sync`.
+"""
+
+import argparse
+import asyncio
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from difflib import get_close_matches
+from typing import Any, NamedTuple
+
+from reroll.cli import cluster
+from reroll.cli.errors import CommandError, Exit
+from reroll.cli.flags import add_flags
+from reroll.cli.output import add_output_flag, print_json, print_table
+from reroll.cli.select import add_config_flag, tables_of
+from reroll.cli.targets import workload_target
+from reroll.clock import SystemClock
+from reroll.core.decide.pin_state import released
+from reroll.core.model.record import read, write
+from reroll.core.policy.durations import parse_duration, parse_time
+from reroll.core.tables.annotations import HOLD, STATE
+from reroll.core.tables.kinds import Tables
+from reroll.core.write.patches import Operation, pointer
+from reroll.engine.content import Stub
+from reroll.engine.engine import NAMESPACES
+from reroll.kube import wire
+from reroll.kube.decode import Decoder
+from reroll.kube.errors import ApiError, Conflict, Invalid, NotFound
+from reroll.kube.view import View
+
+NAMESPACE_WORDS = frozenset(("namespace", "namespaces", "ns"))
+LONGEST = timedelta(days=3650)
+
+
+class Target(NamedTuple):
+    resource: wire.Resource
+    namespace: str | None
+    name: str
+
+    def __str__(self) -> str:
+        place = f"{self.namespace}/" if self.namespace else ""
+        return f"{self.resource.kind} {place}{self.name}"
+
+
+class Result(NamedTuple):
+    target: Target
+    before: str
+    after: str
+    problem: str = ""
+    let_go: bool = False
+    """It was held at a revision, and is no longer."""
+
+    @property
+    def is_changed(self) -> bool:
+        return bool(self.before) or self.let_go
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.description = (
+        "Keep workloads from rolling, or all workloads of a namespace, until they are released or\n"
+        "a time comes. A roll is delayed, never lost: what changed meanwhile rolls then, once.\n\n"
+        '  reroll hold -n shop deployment/web --reason "incident 42"\n'
+        "  reroll hold -n shop deployment/web --until 2h\n"
+        "  reroll hold namespace/shop --until 2026-12-27T08:00:00Z --reason holidays\n"
+        "  reroll release -n shop deployment/web"
+    )
+    add_targets(parser)
+    parser.add_argument("--reason", default="", metavar="TEXT", help="why; told wherever it holds")
+    parser.add_argument("--until", metavar="TIME", help="a time (RFC 3339), or how long (2h)")
+    add_output_flag(parser)
+    add_flags(parser)
+
+
+def add_targets(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "workloads", nargs="+", metavar="KIND/NAME", help="workloads, or namespace/NAME"
+    )
+    add_config_flag(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    value = value_of(args.until, args.reason, SystemClock().now())
+    return cluster.look(args, lambda view: change(view, args, value))
+
+
+def value_of(until: str | None, reason: str, now: datetime) -> str:
+    """What the annotation says."""
+    why = " ".join(reason.split())
+    if why.lower() in {"true", "false"}:
+        raise CommandError(f"--reason: {reason!r} is no reason; say it in words", Exit.USAGE)
+    if until is None:
+        return why or "true"
+    length = parse_duration(until)
+    moment = now + length if length is not None and length <= LONGEST else parse_time(until)
+    if moment is None:
+        raise CommandError(
+            f'--until: {until!r} is neither a time nor a duration; use "2026-11-16T09:00:00Z" '
+            'or "2h"',
+            Exit.USAGE,
+        )
+    if moment <= now:
+        raise CommandError(f"--until: {until} is over already", Exit.USAGE)
+    return f"until {moment.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ} {why}".strip()
+
+
+async def change(view: View, args: argparse.Namespace, value: str | None) -> int:
+    """Set the annotation of each target, or take it away."""
+    if args.all_namespaces:
+        raise CommandError("-A: name what to hold, and its namespace with -n", Exit.USAGE)
+    tables = tables_of(args)
+    targets = [_target(text, view, tables) for text in args.workloads]
+    results = await asyncio.gather(*(_annotate(view, one, value) for one in targets))
+    _show(args.output, list(results), releasing=value is None)
+    problems = [one.problem for one in results if one.problem]
+    if problems:
+        raise CommandError("; ".join(problems))
+    return Exit.OK
+
+
+def _target(text: str, view: View, tables: Tables) -> Target:
+    word, _, name = text.partition("/")
+    if word.lower() in NAMESPACE_WORDS and name:
+        return Target(NAMESPACES, None, name)
+    kind, name = workload_target(text, tables)
+    return Target(wire.resource_of(kind), view.namespace or view.home, name)
+
+
+async def _annotate(view: View, target: Target, value: str | None) -> Result:
+    resource, namespace, name = target
+    try:
+        request = wire.get(resource, namespace, name, metadata_only=True)
+        found = Decoder(Stub).item(await view.client.send(request))
+        annotations = found.metadata.annotations if isinstance(found, Stub) else None
+        before = (annotations or {}).get(HOLD, "")
+        let_go = value is None and await _let_go(view, target, annotations or {})
+        if before != (value or ""):
+            body = {"metadata": {"annotations": {HOLD: value}}}
+            await view.client.send(wire.merge_patch(resource, namespace, name, body))
+    except NotFound:
+        return Result(target, "", "", await _missing(view, target))
+    except ApiError as error:
+        return Result(target, "", "", str(error))
+    return Result(target, before, value or "", let_go=bool(let_go))
+
+
+async def _let_go(view: View, target: Target, annotations: Mapping[str, str]) -> bool:
+    """End that a workload is held at a revision: whoever rolls it sees that in its record."""
+    text = annotations.get(STATE)
+    record = released(read(text), SystemClock().now())
+    if record is None:
+        return False
+    path = pointer("metadata", "annotations", STATE)
+    operations: list[Operation] = [
+        {"op": "test", "path": path, "value": text},
+        {"op": "add", "path": path, "value": write(record)},
+    ]
+    try:
+        await view.client.send(
+            wire.json_patch(target.resource, target.namespace, target.name, operations)
+        )
+    except Invalid:
+        raise Conflict(f"{target} is being rolled at this moment; try again") from None
+    return True
+
+
+async def _missing(view: View, target: Target) -> str:
+    others = await view.every(target.resource, Stub, metadata_only=True)
+    near = get_close_matches(target.name, [one.metadata.name for one in others], 3)
+    word = target.resource.kind.lower()
+    hint = f"; did you mean {' or '.join(f'{word}/{name}' for name in near)}?" if near else ""
+    return f"there is no {target}{hint}"
+
+
+def _show(output: str, results: list[Result], *, releasing: bool) -> None:
+    done = [one for one in results if not one.problem]
+    if output == "json":
+        print_json({"targets": [_facts(one) for one in results]})
+        return
+    word = "released" if releasing else "held"
+    rows = [
+        (str(one.target), word if one.is_changed or not releasing else "was not held", one.after)
+        for one in done
+    ]
+    columns = ("WHAT", "RESULT") if releasing else ("WHAT", "RESULT", "HOLD")
+    print_table(columns, [row[: len(columns)] for row in rows])
+
+
+def _facts(one: Result) -> dict[str, Any]:
+    return {
+        "kind": one.target.resource.kind,
+        "namespace": one.target.namespace or "",
+        "name": one.target.name,
+        "before": one.before,
+        "hold": one.after,
+        "revision": "released" if one.let_go else "",
+        "problem": one.problem,
+    }

@@ -1,0 +1,161 @@
+"""`reroll migrate`: come from Reloader or Wave, or look before doing so."""
+
+import argparse
+import shlex
+from collections.abc import Callable
+from typing import Any
+
+from reroll.answers.migration.rows import Fate
+from reroll.answers.migration.translate import (
+    TOOLS,
+    Line,
+    Translation,
+    Wrong,
+    of_command,
+    of_values,
+    tool_named,
+)
+from reroll.cli.commands import migrate_check
+from reroll.cli.commands.migrate_check import line_document
+from reroll.cli.errors import CommandError, Exit
+from reroll.cli.files import read_yaml
+from reroll.cli.output import print_json
+
+FLAGS = """\
+Turn what Reloader or Wave is told into Reroll's settings: a command line after `--`, with
+environment variables as NAME=value, or the values of their Helm chart.
+
+What is printed is a config file for `reroll run --config`, or with --chart the values for
+Reroll's own chart; whatever has no counterpart is a comment in it.
+
+  reroll migrate flags -- --auto-reload-all --reload-strategy=annotations > reroll.yaml
+  helm get values reloader -n reloader | reroll migrate flags --values - --chart > values.yaml"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.description = (
+        "Move a cluster from Reloader or Wave, without touching a manifest and without one restart."
+    )
+    commands = parser.add_subparsers(metavar="COMMAND", required=True)
+    for name, description, add_arguments, action in COMMANDS:
+        sub = commands.add_parser(
+            name,
+            help=description.partition("\n\n")[0].replace("\n", " "),
+            description=description,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+        add_arguments(sub)
+        sub.set_defaults(migrate_action=action)
+
+
+def run(args: argparse.Namespace) -> int:
+    action: Callable[[argparse.Namespace], int] = args.migrate_action
+    return action(args)
+
+
+def _add_flags(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("words", nargs="*", metavar="WORD", help="the command line, after `--`")
+    parser.add_argument("--values", metavar="FILE", help="values of their Helm chart; -: stdin")
+    parser.add_argument("--chart", action="store_true", help="print values for Reroll's own chart")
+    parser.add_argument(
+        "--from",
+        dest="tool",
+        choices=[tool.name for tool in TOOLS],
+        help="whose they are, if that does not tell itself",
+    )
+    parser.add_argument(
+        "-o", "--output", choices=("yaml", "json"), default="yaml", help="(default: yaml)"
+    )
+
+
+def _flags(args: argparse.Namespace) -> int:
+    tool = tool_named(args.tool) if args.tool else None
+    if bool(args.words) == bool(args.values):
+        raise CommandError(
+            "give a command line after `--`, or a file with --values; one of the two", Exit.USAGE
+        )
+    try:
+        if args.values:
+            found = of_values(read_yaml(args.values, "values file"), tool)
+        else:
+            found = of_command(args.words, tool)
+    except Wrong as wrong:
+        lines = "\n".join(f"  {problem}" for problem in wrong.problems)
+        raise CommandError(f"this cannot be translated:\n{lines}", Exit.USAGE) from None
+    if args.output == "json":
+        print_json(document(found))
+    else:
+        print(values_file(found) if args.chart else config_file(found))
+    return Exit.OK
+
+
+def document(found: Translation) -> dict[str, Any]:
+    """A translation for programs."""
+    return {
+        "from": found.tool.name,
+        "settings": found.settings,
+        "flags": found.flags,
+        "chart": found.chart,
+        "lines": [line_document(line) for line in found.lines],
+    }
+
+
+def config_file(found: Translation) -> str:
+    """A config file of ours, with what became of each thing that was given."""
+    import yaml
+
+    title = found.tool.title
+    text = [f"# What {title} is told, as settings of Reroll: `reroll run --config FILE`."]
+    if found.settings:
+        text += ["", yaml.safe_dump(found.settings, sort_keys=False).rstrip()]
+        text += ["", f"# The same as flags: reroll run {shlex.join(found.flags)}"]
+    else:
+        text += ["# There is nothing to set: Reroll does by itself what was asked for."]
+    return "\n".join([*text, *_comments(found)])
+
+
+def values_file(found: Translation) -> str:
+    """Values for our chart."""
+    import yaml
+
+    title = found.tool.title
+    text = [
+        f"# What {title} is told, as values of Reroll's chart: `helm install --values FILE`.",
+        "",
+    ]
+    if found.chart:
+        text.append(yaml.safe_dump(found.chart, sort_keys=False).rstrip())
+    else:
+        text.append("{} # There is nothing to set: Reroll does by itself what was asked for.")
+    return "\n".join([*text, *_comments(found)])
+
+
+def _comments(found: Translation) -> list[str]:
+    """What became of each thing that was given."""
+    text = []
+    for fate in Fate:
+        lines = [line for line in found.lines if line.fate is fate]
+        if lines:
+            text += ["#", f"# {HEADINGS[fate]}:", *(f"#   {_told(line)}" for line in lines)]
+    return text
+
+
+def _told(line: Line) -> str:
+    parts = [f"becomes {line.setting}" if line.setting else "", line.word]
+    rest = "; ".join(part for part in parts if part)
+    return f"{line.given}: {rest}" if rest else line.given
+
+
+HEADINGS = {
+    Fate.SETTING: "Carried over",
+    Fate.CHART: "About the pod, and carried over to values of the chart (--chart)",
+    Fate.UNNEEDED: "Not needed",
+    Fate.MISSING: "Without a counterpart",
+}
+COMMANDS: tuple[
+    tuple[str, str, Callable[[argparse.ArgumentParser], None], Callable[[argparse.Namespace], int]],
+    ...,
+] = (
+    ("check", migrate_check.DESCRIPTION, migrate_check.add_arguments, migrate_check.run),
+    ("flags", FLAGS, _add_flags, _flags),
+)

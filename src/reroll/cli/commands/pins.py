@@ -1,0 +1,305 @@
+"""`reroll pins`: have pods of pinned templates start with the config of their own revision."""
+
+import argparse
+from collections.abc import Iterable
+from typing import Any
+
+from reroll.cli import cluster
+from reroll.cli.errors import CommandError, Exit
+from reroll.cli.flags import add_flags
+from reroll.cli.output import add_output_flag, print_json, print_table, visible, warn
+from reroll.cli.rewriting_probe import Tried, confirmed, mode_of
+from reroll.clock import SystemClock
+from reroll.core.model.key import Key
+from reroll.core.policy.selectors import parse_selector
+from reroll.core.revisions.templates import pinned
+from reroll.engine import admission_objects
+from reroll.engine.admission_objects import NAME, OFF, SWITCH, Manifest, Mode
+from reroll.engine.content import Stub
+from reroll.engine.engine import NAMESPACES
+from reroll.engine.rewriters import Found, Installed, find
+from reroll.features.admission import install, modes
+from reroll.features.admission.install import Done
+from reroll.features.admission.modes import Choice
+from reroll.features.admission.probe import probe
+from reroll.kube.view import View
+
+DESCRIPTION = f"""\
+Workloads with `reroll.dev/revisions: "true"` are pinned to copies of their ConfigMaps and Secrets.
+This is what has their pods use the copies, when the pods are made:
+
+  policy     a MutatingAdmissionPolicy: CEL in the API server, nothing of ours is called
+  webhook    our own server (`reroll run --webhook`), for API servers without such policies
+  template   nothing is installed: the controller writes the names into the templates
+
+Pods without the annotation of a pin are never looked at. A namespace with the label
+`{SWITCH}={OFF}` is left out; the controller uses `template` there.
+
+  reroll pins install                        the best that the cluster can do
+  reroll pins install --dry-run > pins.yaml  to put it into Git instead
+  reroll pins status -n shop                 what is installed, and a try whether it works
+  reroll pins uninstall"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.description = DESCRIPTION
+    commands = parser.add_subparsers(dest="pins_command", metavar="COMMAND", required=True)
+    for name, summary, add_arguments, action in COMMANDS:
+        sub = commands.add_parser(name, help=summary, description=summary)
+        add_arguments(sub)
+        add_output_flag(sub)
+        add_flags(sub, places=False)
+        sub.set_defaults(pins_action=action)
+
+
+def run(args: argparse.Namespace) -> int:
+    result: int = args.pins_action(args)
+    return result
+
+
+def _add_name(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--name", default=NAME, help=f"what the objects are called (default: {NAME})"
+    )
+
+
+def _add_place(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "-n",
+        "--namespace",
+        metavar="NAME",
+        help="where to try whether pods are rewritten (default: namespace of the context)",
+    )
+
+
+def _add_install(parser: argparse.ArgumentParser) -> None:
+    _add_name(parser)
+    _add_place(parser)
+    parser.add_argument(
+        "--mode",
+        choices=("auto", *(mode.value for mode in Mode)),
+        default="auto",
+        help="how (default: auto, the best that the cluster can do)",
+    )
+    parser.add_argument(
+        "--namespace-selector",
+        default="",
+        metavar="LABELS",
+        help="only namespaces with these labels (default: all but those that are switched off)",
+    )
+    parser.add_argument(
+        "--controller-namespace",
+        metavar="NAME",
+        help="where the controller and its Service are (default: that of the context)",
+    )
+    parser.add_argument(
+        "--url", default="", help="where the webhook is, if not behind that Service"
+    )
+    parser.add_argument(
+        "--secret",
+        default=install.CERTIFICATES,
+        metavar="NAME",
+        help=f"Secret with the webhook's certificates (default: {install.CERTIFICATES})",
+    )
+    parser.add_argument(
+        "--dry-run", action="store_true", help="apply nothing, print the manifests as YAML"
+    )
+
+
+def _add_uninstall(parser: argparse.ArgumentParser) -> None:
+    _add_name(parser)
+    installable = (Mode.POLICY.value, Mode.WEBHOOK.value)
+    parser.add_argument(
+        "--mode", choices=("all", *installable), default="all", help="only this (default: all)"
+    )
+
+
+# Install
+
+
+def _install(args: argparse.Namespace) -> int:
+    wanted = None if args.mode == "auto" else Mode(args.mode)
+    only = _requirements(args.namespace_selector)
+
+    async def action(view: View) -> int:
+        home = args.controller_namespace or view.home
+        seen = await install.see(view.client, home, args.url)
+        if wanted and (problem := modes.problem(wanted, seen)):
+            raise CommandError(problem)
+        choice = modes.chosen(wanted, seen)
+        if args.dry_run:
+            print_yaml(modes.objects(choice, args.name, only))
+            warn([_sentence(choice)])
+            return Exit.OK
+        trusted = ""
+        if choice.mode is Mode.WEBHOOK:
+            trusted = await install.authorities(view.client, home, args.secret)
+        return await _put(view, args, choice, modes.objects(choice, args.name, only, trusted))
+
+    return cluster.look(args, action)
+
+
+async def _put(view: View, args: argparse.Namespace, choice: Choice, wanted: list[Manifest]) -> int:
+    done = await install.apply(view.client, wanted)
+    tried = await confirmed(view) if wanted else Tried("", None)
+    if args.output == "json":
+        print_json({"mode": choice.mode, "why": choice.why, **_facts(done), "tried": tried.facts})
+    else:
+        _show(done)
+        print(_sentence(choice))
+    if not wanted or tried.mode is Mode.TEMPLATE or tried.rewritten:
+        warn([*_untried(tried), *_beside(choice, args.name, await find(view.client))])
+        return Exit.OK
+    if choice.mode is Mode.POLICY and not tried.problem:
+        await install.remove(view.client, args.name, [Mode.POLICY])
+    raise CommandError(_not_in_force(tried, choice.mode))
+
+
+def _untried(tried: Tried) -> Iterable[str]:
+    if tried.namespace and tried.mode is Mode.TEMPLATE:
+        yield f"namespace {tried.namespace} is left out, so it was not tried; try another with -n"
+
+
+def _beside(choice: Choice, name: str, found: list[Found]) -> Iterable[str]:
+    """What was there before, in another mode, still is: to take it away first would leave a gap."""
+    for one in found:
+        if one.name == name and one.mode is not choice.mode:
+            yield (
+                f"{one.mode} {name} is installed, too; take it away with "
+                f"`reroll pins uninstall --mode {one.mode} --name {name}`"
+            )
+
+
+def _sentence(choice: Choice) -> str:
+    if choice.mode is Mode.TEMPLATE:
+        return f"mode template, because {choice.why}: nothing has to be installed"
+    return f"mode {choice.mode}, because {choice.why}"
+
+
+def _not_in_force(tried: Tried, mode: Mode) -> str:
+    if not tried.problem:
+        return (
+            f"the API server takes the {mode} but does not heed it: a pod that is made in "
+            f"namespace {tried.namespace} is not rewritten, so it was taken away again; switch the "
+            "feature gate MutatingAdmissionPolicy on, or use --mode webhook or template"
+        )
+    hint = "; is the controller there, with --webhook?" if mode is Mode.WEBHOOK else ""
+    return f"it is installed, but no pod could be made to try it: {tried.problem}{hint}"
+
+
+def _requirements(text: str) -> list[Manifest]:
+    selector = parse_selector(text)
+    if selector is None:
+        raise CommandError(
+            f'--namespace-selector: {text!r} is no label selector; use e.g. "team=shop"',
+            Exit.USAGE,
+        )
+    return [admission_objects.expression(one) for one in selector.requirements]
+
+
+# Uninstall
+
+
+def _uninstall(args: argparse.Namespace) -> int:
+    async def action(view: View) -> int:
+        which = tuple(Mode) if args.mode == "all" else (Mode(args.mode),)
+        done = await install.remove(view.client, args.name, which)
+        left = await _dependent(view)
+        if args.output == "json":
+            print_json({**_facts(done), "pinned": [key._asdict() for key in left]})
+        else:
+            _show(done)
+            if not done:
+                print(f"nothing called {args.name} was installed")
+        warn([*_left(left), *view.gaps])
+        return Exit.OK
+
+    return cluster.look(args, action)
+
+
+async def _dependent(view: View) -> list[Key]:
+    """Workloads whose pods would need to be rewritten, and are not, wherever they are."""
+    everywhere = View(view.client, None, view.home)
+    installed = Installed(view.client, SystemClock())
+    await installed.refresh()
+    places = await everywhere.every(NAMESPACES, Stub, metadata_only=True)
+    labels = {one.metadata.name: one.metadata.labels for one in places}
+    found = [
+        one.workload.key
+        for one in await everywhere.workloads()
+        if (pins := pinned(one.kind, one.manifest)) and not pins.in_template
+    ]
+    view.gaps += everywhere.gaps
+    return [key for key in found if not installed.covers(key.namespace, labels.get(key.namespace))]
+
+
+def _left(keys: list[Key]) -> Iterable[str]:
+    if keys:
+        names = ", ".join(map(str, keys))
+        yield (
+            f"still pinned: {names}; new pods of these start with the plain, current config. "
+            "Annotate them with `reroll.dev/pin: template` to have the names written into their "
+            "templates, or bring the rewriting back with `reroll pins install`"
+        )
+
+
+# Status
+
+
+def _status(args: argparse.Namespace) -> int:
+    async def action(view: View) -> int:
+        namespace = view.namespace or view.home
+        found = await find(view.client)
+        mode = await mode_of(view, namespace)
+        tried = Tried(namespace, await probe(view.client, namespace), mode)
+        if args.output == "json":
+            rows = [{"mode": one.mode, "name": one.name, "version": one.version} for one in found]
+            print_json({"installed": rows, "tried": tried.facts})
+        else:
+            print_table(("MODE", "NAME", "API"), [_row(one) for one in found])
+            print(visible(_state(found, tried)))
+        warn(view.gaps)
+        return Exit.OK
+
+    return cluster.look(args, action)
+
+
+def _row(one: Found) -> tuple[str, str, str]:
+    version = one.version or admission_objects.WEBHOOK_VERSION
+    return one.mode, one.name, f"{admission_objects.GROUP}/{version}"
+
+
+def _state(found: list[Found], tried: Tried) -> str:
+    where = f"namespace {tried.namespace}"
+    if tried.rewritten:
+        return f"{where}: a pinned pod is rewritten when it is made (tried just now)"
+    if tried.problem:
+        return f"{where}: no pod could be made to try it: {tried.problem}"
+    if tried.mode is not Mode.TEMPLATE:
+        return f"{where}: {tried.mode} is installed, but pods are not rewritten (tried just now)"
+    why = "it is left out" if found else "nothing is installed"
+    return f"{where}: pods are not rewritten ({why}); names are written into templates"
+
+
+# What is shown
+
+
+def _show(done: list[Done]) -> None:
+    print_table(("KIND", "NAME", "RESULT"), done)
+
+
+def _facts(done: list[Done]) -> dict[str, Any]:
+    return {"objects": [one._asdict() for one in done]}
+
+
+def print_yaml(objects: list[Manifest]) -> None:
+    import yaml
+
+    print(yaml.safe_dump_all(objects, sort_keys=False, width=1000), end="")
+
+
+COMMANDS = (
+    ("install", "apply it, in the best mode or in one of your choice", _add_install, _install),
+    ("uninstall", "take it away, and tell who still has pins", _add_uninstall, _uninstall),
+    ("status", "what is installed, and whether pods are rewritten now", _add_place, _status),
+)

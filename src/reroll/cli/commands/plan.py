@@ -1,0 +1,204 @@
+"""`reroll plan`: what would roll now, and what a change would roll before it is made."""
+
+import argparse
+from typing import Any, NamedTuple
+
+from reroll.answers.plan.suppose import Supposed, suppose
+from reroll.cli import cluster, select
+from reroll.cli.commands.sync import using
+from reroll.cli.errors import CommandError, Exit
+from reroll.cli.flags import add_flags
+from reroll.cli.output import add_output_flag, print_json, print_table, warn
+from reroll.cli.streams import LARGEST, inputs, told
+from reroll.clock import SystemClock
+from reroll.core.decide.plan import Plan
+from reroll.core.model.key import Key
+from reroll.core.model.metadata import replicas
+from reroll.core.tables.kinds import Strategy
+from reroll.core.tables.reasons import Reason
+from reroll.engine.listing import Decision, Look
+from reroll.kube.view import View
+from reroll.manifests.read import BadInputError, Manifests, Reading, read
+
+QUIET = frozenset((Reason.UP_TO_DATE, Reason.NOT_ENABLED, Reason.OPTED_OUT, Reason.ENDED))
+"""Nothing would happen, and nothing stands in the way."""
+PASSING = frozenset((Strategy.NEXT_RUN, Strategy.NOTIFY))
+"""Strategies that replace no pod."""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.description = (
+        "Tell what would roll now, and why; or with --with, what a change would roll before it is\n"
+        "made: workloads, pods, namespaces, and keys by name. Nothing is written. Decisions are\n"
+        "the controller's own.\n\n"
+        "  reroll plan -n shop                          what is stale\n"
+        "  reroll plan -n shop --all                    every workload, also those up to date\n"
+        "  reroll plan -A --with configmap.yaml         the blast radius of one change\n"
+        "  helm template shop ./chart | reroll plan -n shop --with -\n\n"
+        "exit codes: 0 nothing would roll; 3 something would; 1 not all could be seen"
+    )
+    parser.add_argument("workloads", nargs="*", metavar="KIND/NAME", help="only these workloads")
+    select.add_selector_flag(parser)
+    parser.add_argument(
+        "--source", metavar="KIND/NAME", help="only workloads that use this ConfigMap or Secret"
+    )
+    parser.add_argument(
+        "--with",
+        dest="changed",
+        action="append",
+        metavar="FILE",
+        help="what if these ConfigMaps and Secrets were applied: file, folder or - (repeatable)",
+    )
+    parser.add_argument(
+        "--all", action="store_true", help="also workloads to which nothing would happen"
+    )
+    add_output_flag(parser)
+    select.add_controller_flags(parser)
+    add_flags(parser)
+
+
+class Row(NamedTuple):
+    key: Key
+    plan: Plan
+    pods: int
+    keys: dict[Key, tuple[str, ...]]
+
+    @property
+    def rolls(self) -> bool:
+        return self.plan.roll is not None and self.plan.roll not in PASSING
+
+
+def run(args: argparse.Namespace) -> int:
+    select.choice(args)
+    return cluster.look(args, lambda view: _plan(view, args))
+
+
+async def _plan(view: View, args: argparse.Namespace) -> int:
+    written = _written(args.changed, view) if args.changed else None
+    clock = SystemClock()
+    look = await select.looked(view, args, clock)
+    keys = using(look, args.source) if args.source else tuple(look.workloads)
+    decisions = await look.decisions(keys)
+    notes = list(look.notes)
+    if written is None:
+        rows = [_now(look, decision) for decision in decisions]
+    else:
+        notes += _unseen(view, written)
+        found = suppose(look, decisions, written.sources.values(), clock.now())
+        rows = [_then(look, one) for one in found]
+    return _show(args, rows, list(dict.fromkeys(view.gaps)), notes)
+
+
+def _written(names: list[str], view: View) -> Manifests:
+    try:
+        found = read(list(inputs(names, LARGEST)), Reading(view.namespace or view.home))
+    except BadInputError as error:
+        raise CommandError(told(error.problems), Exit.USAGE) from None
+    if not found.sources:
+        raise CommandError(f"no ConfigMap or Secret in {', '.join(names)}", Exit.USAGE)
+    return found
+
+
+def _unseen(view: View, written: Manifests) -> list[str]:
+    """What of the files this command does not look at."""
+    notes = []
+    for key in written.sources:
+        if view.namespace not in {None, key.namespace}:
+            notes.append(f"{key} is in another namespace, where nobody looked; use -A")
+    if written.workloads:
+        notes.append(
+            "workloads in the files are not compared here; `reroll diff` tells which of them change"
+        )
+    return notes
+
+
+def _now(look: Look, decision: Decision) -> Row:
+    keys = {change.reference.source: tuple(sorted(change.keys)) for change in decision.plan.changes}
+    return Row(decision.key, decision.plan, _pods(look, decision.key), keys)
+
+
+def _then(look: Look, one: Supposed) -> Row:
+    return Row(one.key, one.plan, _pods(look, one.key), one.keys)
+
+
+def _pods(look: Look, key: Key) -> int:
+    listed = look.workloads[key]
+    return replicas(listed.kind, listed.manifest)
+
+
+# What is shown
+
+
+def _show(args: argparse.Namespace, rows: list[Row], gaps: list[str], notes: list[str]) -> int:
+    shown = rows if args.all else [row for row in rows if row.plan.reason not in QUIET]
+    rolling = [row for row in rows if row.rolls]
+    problems = sorted({problem.sentence for row in rows for problem in row.plan.problems})
+    if args.output == "json":
+        facts = [_facts(row) for row in shown]
+        radius = _radius(rolling)
+        print_json({"workloads": facts, "radius": radius, "problems": [*gaps, *problems, *notes]})
+    else:
+        lines = [
+            (str(r.key), _effect(r), str(r.pods), r.plan.reason.word, r.plan.message) for r in shown
+        ]
+        print_table(("WORKLOAD", "EFFECT", "PODS", "REASON", "BECAUSE"), lines)
+        print(_sentence(rolling))
+    warn([*notes, *problems, *gaps])
+    if gaps:
+        return Exit.FAILED
+    return Exit.WOULD_ROLL if rolling else Exit.OK
+
+
+def _line(row: Row) -> tuple[str, ...]:
+    plan = row.plan
+    return str(row.key), _effect(row), str(row.pods), plan.reason.word, plan.message
+
+
+def _effect(row: Row) -> str:
+    plan = row.plan
+    if plan.roll in PASSING:
+        return "next run" if plan.roll is Strategy.NEXT_RUN else "notify"
+    if plan.roll:
+        return "rolls"
+    if plan.resume:
+        return "goes on"
+    if plan.record or plan.repair or plan.pause is not None:
+        return "recorded"
+    return "-" if plan.reason in QUIET else "held"
+
+
+def _radius(rolling: list[Row]) -> dict[str, Any]:
+    return {
+        "workloads": len(rolling),
+        "pods": sum(row.pods for row in rolling),
+        "namespaces": sorted({row.key.namespace for row in rolling}),
+        "keys": {
+            str(source): sorted({key for row in rolling for key in row.keys.get(source, ())})
+            for source in sorted({source for row in rolling for source in row.keys})
+        },
+    }
+
+
+def _sentence(rolling: list[Row]) -> str:
+    if not rolling:
+        return "nothing would roll"
+    radius = _radius(rolling)
+    counted = (
+        (radius["workloads"], "workload"), (radius["pods"], "pod"),
+        (len(radius["namespaces"]), "namespace"),
+    )  # fmt: skip
+    numbers = [f"{n} {word}{'' if n == 1 else 's'}" for n, word in counted]
+    return f"{numbers[0]} would roll: {numbers[1]}, in {numbers[2]}"
+
+
+def _facts(row: Row) -> dict[str, Any]:
+    plan = row.plan
+    return {
+        **row.key._asdict(),
+        "effect": _effect(row),
+        "reason": plan.reason.word,
+        "message": plan.message,
+        "strategy": plan.roll.value if plan.roll else "",
+        "pods": row.pods,
+        "keys": {str(source): list(keys) for source, keys in row.keys.items()},
+    }

@@ -1,0 +1,59 @@
+"""Sources that a stream refers to and does not have, as they are in the cluster."""
+
+import argparse
+import asyncio
+import os
+from collections.abc import Iterable
+
+from reroll.cli.cluster import resource
+from reroll.cli.errors import CommandError, Exit
+from reroll.core.model.content import Content
+from reroll.core.model.key import Key
+from reroll.core.tables.kinds import SOURCE_KINDS
+from reroll.kube import wire
+from reroll.kube.auth import load
+from reroll.kube.client import Client
+from reroll.kube.errors import ApiError, ConfigError, NotFound
+from reroll.manifests.read import Input, Reading, read
+
+_ROWS = {row.name: row for row in SOURCE_KINDS}
+
+
+def contents(
+    args: argparse.Namespace, wanted: Iterable[Key], key: bytes | None
+) -> dict[Key, Content]:
+    """What the cluster has of these; what is not there is left out, what may not be read is told.
+
+    A source without a namespace is looked for in that of the context. `key` is the HMAC key for
+    Secrets.
+    """
+    keys = sorted(wanted)
+    if not keys:
+        return {}
+    try:
+        return asyncio.run(_contents(args, keys, key))
+    except ConfigError as error:
+        raise CommandError(str(error), Exit.USAGE) from None
+    except ApiError as error:
+        raise CommandError(f"{error}; grant `get`, or render without --live") from None
+
+
+async def _contents(
+    args: argparse.Namespace, keys: list[Key], key: bytes | None
+) -> dict[Key, Content]:
+    connection = load(os.environ, kubeconfig=args.kubeconfig, context=args.context)
+    home = connection.namespace or "default"
+    async with Client(connection) as client:
+        found = await asyncio.gather(*(_content(client, each, home, key) for each in keys))
+    return {each: kept for each, kept in zip(keys, found, strict=True) if kept is not None}
+
+
+async def _content(client: Client, wanted: Key, home: str, key: bytes | None) -> Content | None:
+    row = _ROWS[wanted.kind]
+    request = wire.get(resource(row), wanted.namespace or home, wanted.name)
+    try:
+        answer = await client.send(request)
+    except NotFound:
+        return None
+    manifests = read([Input(str(wanted), answer)], Reading(key=key, only_checksums=True))
+    return next(iter(manifests.sources.values())).content

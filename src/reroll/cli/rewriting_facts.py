@@ -1,0 +1,59 @@
+"""Gathers what `reroll doctor` judges of pins: who rewrites pods, and whose pods need it."""
+
+from collections.abc import AsyncIterator
+
+from reroll.answers.doctor import admission, server
+from reroll.answers.doctor.findings import Finding
+from reroll.clock import Clock
+from reroll.engine import admission_objects
+from reroll.engine.content import Stub
+from reroll.engine.engine import NAMESPACES
+from reroll.engine.rewriters import NAME_LABEL, Installed
+from reroll.kube import wire
+from reroll.kube.view import Found, View, Which
+
+SERVICES = wire.Resource("", "v1", "services", "Service")
+
+
+async def rewriting(view: View, workloads: list[Found], clock: Clock) -> AsyncIterator[Finding]:
+    """Findings about it."""
+    pinned = [one.workload.key for one in workloads if one.workload.pins]
+    unnamed = [one.workload.key for one in workloads if _needs_rewriting(one)]
+    near = View(view.client, None, view.home)
+    installed = Installed(view.client, clock)
+    await installed.refresh()
+    places = [view.namespace] if view.namespace else [k.namespace for k in pinned]
+    labels = {place: await _labels(near, place) for place in dict.fromkeys(places)}
+    found = await _admission(near)
+    if view.namespace:
+        here = labels[view.namespace]
+        covering = {one.name for one in installed.found if one.selector.matches(here)}
+        found = found.only(covering)
+    uncovered = [k for k in unnamed if not installed.covers(k.namespace, labels[k.namespace])]
+    for finding in admission.judge(found, uncovered, clock.now()):
+        yield finding
+
+
+async def _labels(view: View, namespace: str) -> dict[str, str]:
+    found = await view.get(NAMESPACES, None, namespace, Stub, metadata_only=True)
+    known = (found.metadata.labels or {}) if found else {}
+    return {NAME_LABEL: namespace, **known}
+
+
+async def _admission(view: View) -> admission.Admission:
+    """All of it that is ours."""
+    versions = [one.version for one in server.MUTATING_POLICIES if await view.serves(one)]
+    ours: Which = {"label_selector": admission_objects.OURS}
+    policies, bindings = [], []
+    for version in versions[:1]:
+        policies = await view.every(admission_objects.policies(version), admission.Policy, **ours)
+        bindings = await view.every(admission_objects.bindings(version), admission.Binding, **ours)
+    hooks = await view.every(admission_objects.webhooks(), admission.Webhook, **ours)
+    found = admission.Admission(policies, bindings, hooks, (), "; ".join(view.gaps))
+    there = [one for one in found.named_services if await view.get(SERVICES, *one, Stub)]
+    return found._replace(services=there)
+
+
+def _needs_rewriting(one: Found) -> bool:
+    """It has pins, and its template does not name the copies itself."""
+    return bool(one.workload.pins) and not one.workload.named

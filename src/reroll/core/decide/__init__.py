@@ -1,0 +1,1 @@
+"""Decisions: from a snapshot to a plan."""

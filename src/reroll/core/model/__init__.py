@@ -1,0 +1,1 @@
+"""Values that the rest of core is written in. Frozen; no decisions."""

@@ -1,0 +1,34 @@
+"""The value types that the rest of `core` speaks in.
+
+Frozen throughout: "change" is a new value. `gc=False` because none of them can be part of a cycle,
+and a cluster has many of them.
+"""
+
+from typing import NamedTuple
+
+import msgspec
+
+from reroll.core.tables.reasons import Reason
+
+
+class Key(NamedTuple):
+    """Which object: kind, namespace and name. For sources and workloads alike."""
+
+    kind: str
+    namespace: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.namespace}/{self.name}"
+
+    @property
+    def api_kind(self) -> str:
+        """Its kind as the API spells it: that of a configured row has its group behind it."""
+        return self.kind.partition(".")[0]
+
+
+class Problem(msgspec.Struct, frozen=True, gc=False):
+    """Bad input as a value: a sentence with what, where and what to do."""
+
+    sentence: str
+    reason: Reason = Reason.INVALID_ANNOTATION

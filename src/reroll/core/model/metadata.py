@@ -1,0 +1,85 @@
+"""Kubernetes objects as a watch line is decoded: metadata typed, spec and status left as bytes."""
+
+from datetime import datetime
+from typing import TypeVar
+
+import msgspec
+
+from reroll.core.tables.kinds import Kind, Path
+
+
+class Owner(msgspec.Struct, gc=False, rename="camel"):
+    kind: str
+    name: str = ""
+    uid: str = ""
+    controller: bool | None = None
+    api_version: str = ""
+
+    @property
+    def group_and_kind(self) -> tuple[str, str]:
+        return self.api_version.rpartition("/")[0], self.kind
+
+
+class Metadata(msgspec.Struct, gc=False, rename="camel"):
+    name: str
+    namespace: str = ""
+    uid: str = ""
+    resource_version: str = "0"
+    generation: int = 0
+    annotations: dict[str, str] | None = None
+    labels: dict[str, str] | None = None
+    creation_timestamp: datetime | None = None
+    deletion_timestamp: datetime | None = None
+    owner_references: list[Owner] | None = None
+    finalizers: list[str] | None = None
+
+    @property
+    def version(self) -> int:
+        """The resource version as a number; 0 where a server's versions are not numbers."""
+        return int(self.resource_version) if self.resource_version.isdecimal() else 0
+
+
+class Manifest(msgspec.Struct, gc=False):
+    metadata: Metadata
+    spec: msgspec.Raw = msgspec.Raw()
+    status: msgspec.Raw = msgspec.Raw()
+
+
+T = TypeVar("T")
+
+
+_BRANCHES = dict[str, msgspec.Raw]
+
+
+def pick(manifest: Manifest, path: Path) -> msgspec.Raw | None:
+    """The bytes at `path`, without decoding what lies beside it."""
+    if not path:
+        return None
+    here: msgspec.Raw | None = {"spec": manifest.spec, "status": manifest.status}[path[0]]
+    for step in path[1:]:
+        branches = value_in(here, _BRANCHES)
+        here = branches.get(step) if branches else None
+    return here or None
+
+
+def replicas(kind: Kind, manifest: Manifest) -> int:
+    """How many pods it should have; 0 where that is not known."""
+    return number_at(manifest, kind.replicas)
+
+
+def number_at(manifest: Manifest, path: Path) -> int:
+    """A number in its spec or status; 0 where none is."""
+    return value_in(pick(manifest, path), int) or 0
+
+
+def text_at(manifest: Manifest, path: Path) -> str:
+    return value_in(pick(manifest, path), str) or ""
+
+
+def value_in(raw: msgspec.Raw | None, type_: type[T]) -> T | None:
+    if not raw:
+        return None
+    try:
+        return msgspec.json.decode(raw, type=type_)
+    except (msgspec.DecodeError, RecursionError):
+        return None

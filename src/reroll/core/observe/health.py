@@ -1,0 +1,159 @@
+"""How a rollout goes, as a status tells: how many pods, what it waits for, whether it failed.
+
+Pure. The kinds differ in where their status counts what; that is a column of their table.
+"""
+
+from enum import StrEnum
+
+import msgspec
+
+from reroll.core.model.metadata import Manifest, number_at, replicas, text_at
+from reroll.core.model.podspec import given
+from reroll.core.observe.progress import is_observed
+from reroll.core.tables.kinds import Counts, Kind
+
+
+class State(StrEnum):
+    GOES_ON = "goes on"
+    DONE = "done"
+    FAILED = "failed"
+
+
+class Health(msgspec.Struct, frozen=True, gc=False):
+    state: State
+    message: str = ""
+    """What it waits for, or why it failed."""
+    total: int = 0
+    updated: int = 0
+    """Pods of the newest template."""
+    ready: int = 0
+    replacing: bool = False
+    """Pods are being replaced, rather than just not ready."""
+
+
+class _Condition(msgspec.Struct, gc=False):
+    type: str
+    status: str = ""
+    reason: str = ""
+    message: str = ""
+    observed_generation: int | None = msgspec.field(default=None, name="observedGeneration")
+
+
+class _Status(msgspec.Struct, gc=False):
+    conditions: list[_Condition] | None = None
+    message: str = ""
+
+
+HEALTHY = frozenset(("", "Healthy"))
+_FAILED = "Degraded"
+
+
+def health(kind: Kind, manifest: Manifest, *, lent: int = 0) -> Health:
+    """Of a workload as it was fetched after its roll.
+
+    `lent`: the generation of the workload whose template it runs, if it is another one's.
+    """
+    counts = kind.counts
+    if counts is None:
+        return _condition(kind, manifest)
+    there, updated, ready = (
+        number_at(manifest, path) for path in (counts.there, counts.updated, counts.available)
+    )
+    total = replicas(kind, manifest)
+    if trouble := _trouble(counts, manifest):
+        return Health(State.FAILED, trouble, total, updated, ready)
+    if not _is_observed(kind, manifest) or lent > _number(text_at(manifest, counts.lent)):
+        return Health(State.GOES_ON, _UNNOTICED, total, 0, ready, replacing=True)
+    if waits := _replacing(total - number_at(manifest, counts.partition), total, updated, there):
+        told = waits + _pause(counts, manifest)
+        return Health(State.GOES_ON, told, total, updated, ready, replacing=True)
+    waits = f"{ready} of {total} pods are ready" if ready < total else ""
+    waits = waits or _word(kind, counts, manifest) or _unwell(kind, manifest)
+    return Health(State.GOES_ON if waits else State.DONE, waits, total, updated, ready)
+
+
+_UNNOTICED = "the change has not been noticed yet"
+
+
+def _is_observed(kind: Kind, manifest: Manifest) -> bool:
+    return not kind.observes or is_observed(manifest.status, manifest.metadata.generation)
+
+
+def _condition(kind: Kind, manifest: Manifest) -> Health:
+    """Of a kind whose status counts no pods."""
+    if not _is_observed(kind, manifest):
+        return Health(State.GOES_ON, _UNNOTICED, replacing=True)
+    waits = _unwell(kind, manifest)
+    return Health(State.GOES_ON if waits else State.DONE, waits, replacing=bool(waits))
+
+
+def _unwell(kind: Kind, manifest: Manifest) -> str:
+    """What its condition says, as long as that is not what it shall say."""
+    wanted = kind.well
+    if wanted is None:
+        return ""
+    found = next((c for c in given(_status(manifest).conditions) if c.type == wanted.type), None)
+    if found is None:
+        return f"its status has no condition {wanted.type} yet"
+    if found.observed_generation and found.observed_generation < manifest.metadata.generation:
+        return _UNNOTICED
+    if found.status == wanted.status:
+        return ""
+    why = ": ".join(filter(None, (found.reason, found.message[:200])))
+    return f"{wanted.type} is {found.status}" + (f" ({why})" if why else "")
+
+
+def _replacing(wanted: int, total: int, updated: int, there: int) -> str:
+    """Which pods are still to be replaced; nothing if none is."""
+    if updated < wanted:
+        return f"{updated} of {wanted} pods are new"
+    old = there - updated
+    # With a partition, old pods are there to stay.
+    return f"{old} old {_pods(old)} not gone yet" if old > 0 and wanted == total else ""
+
+
+def _pause(counts: Counts, manifest: Manifest) -> str:
+    if text_at(manifest, counts.phase) != "Paused":
+        return ""
+    return f" (paused: {_status(manifest).message})"
+
+
+def _number(text: str) -> int:
+    return int(text) if text.isdecimal() and len(text) < 19 else 0
+
+
+def _pods(number: int) -> str:
+    return "pod is" if number == 1 else "pods are"
+
+
+def _word(kind: Kind, counts: Counts, manifest: Manifest) -> str:
+    """What its controller says beside the numbers; nothing if all is well."""
+    phase = text_at(manifest, counts.phase)
+    if phase not in HEALTHY:
+        told = _status(manifest).message
+        return f"it is {phase.lower()}" + (f": {told}" if told else "")
+    if kind.restart_at and text_at(manifest, kind.restart_at) != text_at(
+        manifest, kind.restarted_at
+    ):
+        return "its pods are being restarted"
+    return ""
+
+
+def _trouble(counts: Counts, manifest: Manifest) -> str:
+    """Why its controller gave up; nothing if it did not, or speaks of an earlier change."""
+    if not is_observed(manifest.status, manifest.metadata.generation):
+        return ""
+    status = _status(manifest)
+    for one in given(status.conditions):
+        if one.type == "Progressing" and one.status == "False":
+            return f"{one.reason}: {one.message}" if one.message else one.reason
+    if text_at(manifest, counts.phase) == _FAILED:
+        return status.message or _FAILED
+    return ""
+
+
+def _status(manifest: Manifest) -> _Status:
+    try:
+        return msgspec.json.decode(manifest.status or b"{}", type=_Status)
+    except (msgspec.DecodeError, RecursionError):
+        return _Status()

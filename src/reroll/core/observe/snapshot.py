@@ -1,0 +1,98 @@
+"""Everything that one decision looks at, and what comparing it with the record gives."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from enum import Enum
+
+import msgspec
+
+from reroll.core.model.content import Content
+from reroll.core.model.key import Key, Problem
+from reroll.core.model.moment import Moment
+from reroll.core.model.record import Record
+from reroll.core.model.reference import Reference
+from reroll.core.observe.workload import Workload
+from reroll.core.policy.policy import Policy
+from reroll.core.tables.kinds import Kind
+
+
+class Absence(Enum):
+    """Why there is no content of a source."""
+
+    MISSING = "does not exist"
+    UNREAD = "has not been read yet"
+    FORBIDDEN = "may not be read"
+
+
+class History(msgspec.Struct, frozen=True, gc=False):
+    """What the revisions of a workload tell: read only where nobody watched it happen."""
+
+    newest: datetime | None = None
+    latest: Record | None = None
+    """The copy of a record with the highest number."""
+
+
+class Keys(msgspec.Struct, frozen=True, gc=False):
+    """The ids of the HMAC keys: the one to write with, and those that can still be checked."""
+
+    current: str = ""
+    known: frozenset[str] = frozenset(("",))
+
+
+class Snapshot(msgspec.Struct, frozen=True, gc=False):
+    """Everything that one decision looks at."""
+
+    workload: Workload
+    kind: Kind
+    policy: Policy
+    references: tuple[Reference, ...]
+    sources: Mapping[Key, Content | Absence]
+    gone: Mapping[Key, int] = {}
+    """For sources that are missing: the version after which they were, where that is known."""
+    keys: Keys = Keys()
+    patterns: tuple[str, ...] = ()
+    """The globs of the policy: a source that one of them finds later counts as changed."""
+    history: History | None = None
+    waiting_since: datetime | None = None
+    """When a change of what it uses was first noticed that it has not rolled with."""
+    quiet_since: datetime | None = None
+    """When the last of these changes was noticed."""
+    copies_missing: frozenset[Key] = frozenset()
+    """Copies that its template names and that do not exist."""
+    problems: tuple[Problem, ...] = ()
+
+    def pin(self, source: Key) -> str | None:
+        """The copy of a source that its template names."""
+        if source.namespace != self.workload.key.namespace:
+            return None
+        return self.workload.pins.get((source.kind, source.name))
+
+
+class Change(msgspec.Struct, frozen=True, gc=False):
+    """A reference whose content is not what the record says."""
+
+    reference: Reference
+    entry: str
+    changed: Moment
+    keys: frozenset[str] = frozenset()
+    """The keys that changed last, where that was watched: names, never values."""
+    by: frozenset[str] = frozenset()
+    """The dialects that count it; empty: all."""
+
+
+class Comparison(msgspec.Struct, frozen=True, gc=False):
+    """The record against the world."""
+
+    wanted: dict[str, str]
+    changes: tuple[Change, ...] = ()
+    missing: tuple[Reference, ...] = ()
+    unread: tuple[Reference, ...] = ()
+    gone: dict[str, str] = {}
+    """Of sources that went away: what pods have of them that start now."""
+    lost: bool = False
+    """Secrets could not be compared: the key of the record is gone."""
+
+    @property
+    def started_with(self) -> dict[str, str]:
+        """What pods have that start now."""
+        return self.wanted | self.gone

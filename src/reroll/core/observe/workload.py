@@ -1,0 +1,355 @@
+"""A workload as the engine sees it: a few fields out of a large document.
+
+`Manifest` is what a watch line is decoded into: metadata, with spec and status left as bytes, so
+that a workload which did not opt in costs nothing more. `workload` looks into the rest.
+"""
+
+import msgspec
+
+from reroll.core.model.key import Key, Problem
+from reroll.core.model.marks import Carrier
+from reroll.core.model.metadata import Manifest, Metadata, pick, value_in
+from reroll.core.model.moment import Moment
+from reroll.core.model.podspec import Container, PodTemplate, fingerprint, given
+from reroll.core.model.record import Record, Unreadable, read
+from reroll.core.observe.progress import is_complete, is_observed
+from reroll.core.policy.beside import NOTHING, Beside, found_beside
+from reroll.core.policy.references import Use, uses
+from reroll.core.policy.vocabulary import Vocabulary
+from reroll.core.revisions.copies import MappedBack, mapped_back
+from reroll.core.revisions.pins import PINS, read_pins
+from reroll.core.tables.annotations import STATE
+from reroll.core.tables.kinds import TABLES, Kind, Revisions, Tables
+
+
+class Earlier(msgspec.Struct, frozen=True, gc=False):
+    """A template that a workload had before."""
+
+    hash: bytes
+    since: Moment
+    had: dict[str, str]
+    """The digests that its pods had, as the record said."""
+
+
+class Workload(msgspec.Struct, frozen=True, gc=False):
+    key: Key
+    uid: str
+    version: int
+    generation: int
+    annotations: dict[str, str]
+    record: Record | Unreadable | None
+    record_text: str | None
+    uses: tuple[Use, ...]
+    template_hash: bytes
+    """Of the template that took effect last."""
+    template: Moment
+    """When its template last changed in a way that replaced its pods."""
+    has_annotations: bool = True
+    has_template_metadata: bool = True
+    has_template_annotations: bool = False
+    lacks: int = 0
+    """Of the path where a roll writes, if that is not in its template: the last steps that are not
+    there."""
+    template_annotations: dict[str, str] = {}
+    """What its template says that a dialect reads there."""
+    pins: dict[tuple[str, str], str] = {}
+    """The copies that its template names in its annotation, by kind and name of the source."""
+    pins_text: str | None = None
+    named: bool = False
+    """Its template names copies where it uses them, too."""
+    plain: bool = False
+    """It names some of these sources themselves."""
+    observed: bool = True
+    """Of a template with pins: its controller has seen it."""
+    containers: tuple[Carrier, ...] = ()
+    marks: dict[str, str] = {}
+    """The marks that its template has, annotations and variables alike."""
+    remarked: bool = False
+    """Somebody else changed them last."""
+    still: bool = False
+    replaces_pods: bool = True
+    selector: tuple[tuple[str, str], ...] = ()
+    borrows: str = ""
+    """The Deployment whose template it runs."""
+    ended: bool = False
+    idle: bool = False
+    """It is suspended, and its pods are gone: those that it starts later are new."""
+    earlier: tuple[Earlier, ...] = ()
+    """Templates before this one, while some of their pods may still be there."""
+    back: Earlier | None = None
+    """It is back at this one, and pods of it may never have been replaced."""
+    seen: int = 0
+    """The version at which it was first seen without a record."""
+    highest: int = 0
+    """The highest sequence number that any of its records ever had, as far as was seen."""
+    problems: tuple[Problem, ...] = ()
+
+
+class _Condition(msgspec.Struct, gc=False):
+    type: str
+    status: str = ""
+
+
+class _Status(msgspec.Struct, gc=False):
+    conditions: list[_Condition] | None = None
+
+
+class _WorkloadRef(msgspec.Struct, gc=False):
+    kind: str = ""
+    name: str = ""
+
+
+_REMEMBERED = 5
+
+
+def belongs_to_workload(metadata: Metadata, tables: Tables = TABLES) -> bool:
+    """Whether another workload makes and unmakes it, as a CronJob does with its Jobs."""
+    return owner_of(metadata, tables) is not None
+
+
+def owner_of(metadata: Metadata, tables: Tables = TABLES) -> Key | None:
+    """The workload that it belongs to."""
+    for owner in given(metadata.owner_references):
+        if owner.controller and (kind := tables.owners.get(owner.group_and_kind)):
+            return Key(kind, metadata.namespace, owner.name)
+    return None
+
+
+def workload(
+    kind: Kind,
+    manifest: Manifest,
+    before: Workload | None,
+    *,
+    words: Vocabulary,
+    watched: bool = True,
+) -> Workload:
+    """The workload in `manifest`; `before` is how it was last seen, for what only history tells.
+
+    `words` are what can matter in it. `watched`: it is the very next version after `before`, not
+    one out of a list or a fetch.
+    """
+    metadata = manifest.metadata
+    annotations = words.kept(metadata.annotations or {})
+    record_text = annotations.get(STATE)
+    record = read(record_text)
+    if before is not None and before.uid != metadata.uid:
+        before = None
+    number = record.n if isinstance(record, Record) else 0
+    ended = metadata.deletion_timestamp is not None or (kind.fixed and has_ended(manifest))
+    unrecorded = before is not None and not isinstance(before.record, Record)
+    seen = before.seen if before and unrecorded else metadata.version
+    if before is not None and before.generation == metadata.generation > 0:
+        # Only metadata or status changed: what the spec says is known.
+        return msgspec.structs.replace(
+            before,
+            version=metadata.version,
+            annotations=annotations,
+            has_annotations=metadata.annotations is not None,
+            record=record,
+            record_text=record_text,
+            ended=ended,
+            idle=is_idle(kind, manifest),
+            seen=seen,
+            highest=max(before.highest, number),
+            observed=_observed(kind, manifest, before.pins_text, record),
+            earlier=_earlier(before, manifest),
+            back=before.back if record_text == before.record_text else None,
+        )
+    spec = _spec(kind, manifest, words, record)
+    if before is not None and spec.still:
+        # No template takes effect during a pause: the one before it is still that of the pods.
+        spec = msgspec.structs.replace(spec, template_hash=before.template_hash)
+    now = Workload(
+        key=Key(kind.name, metadata.namespace, metadata.name),
+        uid=metadata.uid,
+        version=metadata.version,
+        generation=metadata.generation,
+        annotations=annotations,
+        has_annotations=metadata.annotations is not None,
+        record=record,
+        record_text=record_text,
+        ended=ended,
+        idle=is_idle(kind, manifest),
+        seen=seen,
+        highest=max(before.highest if before else 0, number),
+        template=Moment(by=metadata.version),
+        observed=_observed(kind, manifest, spec.pins_text, record),
+        **msgspec.structs.asdict(spec),
+    )
+    if before is None:
+        return now
+    if now.template_hash != before.template_hash:
+        return _with_new_template(now, before, watched=watched)
+    return msgspec.structs.replace(
+        now,
+        template=before.template,
+        remarked=before.remarked,
+        earlier=_earlier(before, manifest),
+        back=before.back if record_text == before.record_text else None,
+    )
+
+
+class _Spec(msgspec.Struct, frozen=True, gc=False):
+    """What of a `Workload` stands in its spec."""
+
+    uses: tuple[Use, ...]
+    template_hash: bytes
+    has_template_metadata: bool
+    has_template_annotations: bool
+    lacks: int
+    template_annotations: dict[str, str]
+    pins: dict[tuple[str, str], str]
+    pins_text: str | None
+    named: bool
+    plain: bool
+    containers: tuple[Carrier, ...]
+    marks: dict[str, str]
+    still: bool
+    replaces_pods: bool
+    selector: tuple[tuple[str, str], ...]
+    borrows: str
+    problems: tuple[Problem, ...]
+
+
+def _spec(
+    kind: Kind, manifest: Manifest, words: Vocabulary, record: Record | Unreadable | None
+) -> _Spec:
+    raw = pick(manifest, kind.template)
+    template, problems = _decode(raw, kind, manifest)
+    containers = given(template.spec.containers) if template.spec else []
+    metadata = template.metadata
+    annotations = metadata.annotations if metadata else None
+    still = value_in(pick(manifest, kind.still), bool) or False
+    update = value_in(pick(manifest, kind.update_strategy), str)
+    borrows = value_in(pick(manifest, ("spec", "workloadRef")), _WorkloadRef)
+    pins_text = (annotations or {}).get(PINS)
+    pins = read_pins(pins_text) if pins_text else {}
+    had = read_pins(record.pins) if isinstance(record, Record) and record.pins else {}
+    back = mapped_back(uses(template.spec), pins, had) if template.spec else MappedBack()
+    beside = _beside(kind, manifest, words)
+    return _Spec(
+        uses=(*back.uses, *beside.uses),
+        template_hash=fingerprint(raw, loose=kind.loose) if raw else b"",
+        has_template_metadata=metadata is not None,
+        has_template_annotations=annotations is not None,
+        lacks=beside.lacks,
+        template_annotations=words.said_by(annotations or {}),
+        pins=pins,
+        pins_text=pins_text,
+        named=back.named,
+        plain=back.plain,
+        containers=tuple(map(_carrier, containers)),
+        marks=_marks(annotations or {}, containers, words) | beside.marks,
+        still=still,
+        replaces_pods=kind.replaces_pods and update != "OnDelete",
+        selector=_selector(kind, manifest),
+        borrows=borrows.name
+        if kind.borrows_template and borrows and borrows.kind == "Deployment"
+        else "",
+        problems=problems,
+    )
+
+
+def _beside(kind: Kind, manifest: Manifest, words: Vocabulary) -> Beside:
+    if not kind.names and kind.stamp is None:
+        return NOTHING
+    document = {
+        "spec": value_in(manifest.spec, object),
+        "status": value_in(manifest.status, object) if kind.reads_status else None,
+    }
+    return found_beside(kind, document, words.marks)
+
+
+_MATCH_LABELS = ("spec", "selector", "matchLabels")
+
+
+def _selector(kind: Kind, manifest: Manifest) -> tuple[tuple[str, str], ...]:
+    """The labels that its pods have."""
+    members = kind.members
+    if members and members.label:
+        return ((members.label, manifest.metadata.name),)
+    path = members.selector if members else _MATCH_LABELS
+    return tuple(sorted((value_in(pick(manifest, path), dict[str, str]) or {}).items()))
+
+
+def _carrier(container: Container) -> Carrier:
+    env = container.env
+    return Carrier(container.name, None if env is None else tuple(var.name for var in env))
+
+
+def _marks(
+    annotations: dict[str, str], containers: list[Container], words: Vocabulary
+) -> dict[str, str]:
+    found = {key: value for key, value in annotations.items() if key in words.marks}
+    for container in containers:
+        found |= {v.name: v.value for v in given(container.env) if words.is_mark(v.name)}
+    return found
+
+
+def _observed(
+    kind: Kind, manifest: Manifest, pins: str | None, record: Record | Unreadable | None
+) -> bool:
+    """Whether its controller has seen its template, where it matters: it had pins, or has some."""
+    if kind.revisions is Revisions.NONE or not kind.observes:
+        return True
+    had_pins = isinstance(record, Record) and record.pins is not None
+    if pins is None and not had_pins:
+        return True
+    return is_observed(manifest.status, manifest.metadata.generation)
+
+
+def _earlier(before: Workload, manifest: Manifest) -> tuple[Earlier, ...]:
+    """The templates before this one, until its rollout is complete."""
+    if before.earlier and is_complete(manifest.status, manifest.metadata.generation):
+        return ()
+    return before.earlier
+
+
+def _with_new_template(now: Workload, before: Workload, *, watched: bool) -> Workload:
+    earlier = {one.hash: one for one in before.earlier}
+    back = earlier.pop(now.template_hash, None)
+    ours = now.record_text != before.record_text
+    if isinstance(before.record, Record) and not ours and now.replaces_pods:
+        # Our own rolls do not count: a stamp that somebody removes is no way back.
+        left = before.back or Earlier(b"", before.template, before.record.s)
+        earlier[before.template_hash] = msgspec.structs.replace(left, hash=before.template_hash)
+    after = now.version - 1 if watched else before.version
+    return msgspec.structs.replace(
+        now,
+        template=Moment(after, now.version),
+        remarked=not ours and now.marks != before.marks,
+        earlier=tuple(earlier.values())[-_REMEMBERED:],
+        back=back,
+    )
+
+
+def has_ended(manifest: Manifest) -> bool:
+    """A Job that is complete or has failed. Other workloads have no such condition."""
+    return _has_condition(manifest, "Complete") or _has_condition(manifest, "Failed")
+
+
+def is_idle(kind: Kind, manifest: Manifest) -> bool:
+    """A Job whose controller has seen that it is suspended, and has ended its pods."""
+    return kind.fixed and _has_condition(manifest, "Suspended")
+
+
+def _has_condition(manifest: Manifest, name: str) -> bool:
+    if f'"{name}"'.encode() not in bytes(manifest.status):
+        return False
+    status = value_in(manifest.status, _Status) or _Status()
+    return any(c.type == name and c.status == "True" for c in given(status.conditions))
+
+
+def _decode(
+    raw: msgspec.Raw | None, kind: Kind, manifest: Manifest
+) -> tuple[PodTemplate, tuple[Problem, ...]]:
+    where = Key(kind.name, manifest.metadata.namespace, manifest.metadata.name)
+    path = ".".join(kind.template)
+    if not raw:
+        # One that may run another's is judged by whoever knows that.
+        missing = kind.template and not kind.borrows_template
+        return PodTemplate(), (Problem(f"{path} of {where} is not there"),) if missing else ()
+    try:
+        return msgspec.json.decode(raw, type=PodTemplate), ()
+    except (msgspec.DecodeError, RecursionError) as error:
+        return PodTemplate(), (Problem(f"{path} of {where} is not a pod template: {error}"),)

@@ -1,0 +1,1 @@
+"""Immutable copies of sources: their names, and the pins that name them."""

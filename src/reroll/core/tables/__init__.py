@@ -1,0 +1,1 @@
+"""Facts: workload kinds, source kinds, reasons, fields, rights."""

@@ -1,0 +1,27 @@
+"""The names of the annotations and labels that Reroll reads and writes itself."""
+
+DOMAIN = "reroll.dev/"
+
+
+STATE = DOMAIN + "state"
+
+
+STAMP = DOMAIN + "config-hash"
+
+
+ENABLED = DOMAIN + "enabled"
+
+
+IGNORE = DOMAIN + "ignore"
+
+
+ALLOW_FROM = DOMAIN + "allow-from"
+
+
+HOLD = DOMAIN + "hold"
+
+
+PIN_MODES = ("auto", "admission", "template")
+
+
+STAMP_ENV = "REROLL_CONFIG_HASH"

@@ -1,0 +1,57 @@
+"""Who names sources by a glob, and whether it is known yet what that means."""
+
+from collections.abc import Iterable, Iterator
+
+from reroll.core.model.key import Key
+from reroll.core.policy.patterns import Pattern
+
+Place = tuple[str, str]
+"""A kind of source and a namespace."""
+
+
+class Globs:
+    def __init__(self) -> None:
+        self._users: dict[Place, dict[Pattern, set[Key]]] = {}
+        self.unexpanded: set[Place] = set()
+        """The places of which the names are not known yet."""
+
+    def use(self, key: Key, patterns: Iterable[Pattern]) -> list[Place]:
+        """These are the globs of a workload from now on; the places that are new for it."""
+        wanted = set(patterns)
+        self.forget(key, keep=wanted)
+        new = []
+        for pattern in wanted:
+            place = place_of(pattern, key.namespace)
+            users = self._users.setdefault(place, {}).setdefault(pattern, set())
+            if key not in users:
+                users.add(key)
+                self.unexpanded.add(place)
+                new.append(place)
+        return new
+
+    def forget(self, key: Key, keep: Iterable[Pattern] = ()) -> None:
+        for place, by_pattern in list(self._users.items()):
+            for pattern, users in list(by_pattern.items()):
+                if pattern not in keep:
+                    users.discard(key)
+                if not users:
+                    del by_pattern[pattern]
+            if not by_pattern:
+                del self._users[place]
+
+    def users_in(self, place: Place) -> Iterator[Key]:
+        for users in self._users.get(place, {}).values():
+            yield from users
+
+    def users_of(self, source: Key) -> Iterator[Key]:
+        """The workloads with a glob that means this source."""
+        for pattern, users in self._users.get((source.kind, source.namespace), {}).items():
+            if pattern.means(source.name):
+                yield from users
+
+    def mean(self, source: Key) -> bool:
+        return any(True for _ in self.users_of(source))
+
+
+def place_of(pattern: Pattern, home: str) -> Place:
+    return pattern.kind, pattern.namespace or home

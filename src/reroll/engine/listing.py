@@ -1,0 +1,295 @@
+"""The engine's world, filled from lists instead of watches: what the controller would decide now.
+
+Namespaces, then workloads, then the sources that the chosen ones refer to, and no others. Decisions
+are those of the engine; there is no second copy of any here. What may not be read is a gap, a
+sentence; whatever else can be told still is.
+"""
+
+import asyncio
+from collections.abc import Callable, Iterable
+from typing import NamedTuple, Protocol, TypeVar
+
+from reroll.clock import Clock
+from reroll.controller.report import Report, Teller
+from reroll.core.decide.plan import Plan
+from reroll.core.model.key import Key
+from reroll.core.model.metadata import Manifest
+from reroll.core.model.record import Record, read
+from reroll.core.observe.snapshot import Snapshot
+from reroll.core.observe.workload import owner_of
+from reroll.core.policy.policy import Policy
+from reroll.core.revisions.content_names import COPY_OF
+from reroll.core.tables.annotations import STATE
+from reroll.core.tables.fields import PINNABLE
+from reroll.core.tables.kinds import SOURCE_KINDS, Kind, Watched
+from reroll.core.tables.reasons import Reason
+from reroll.engine import keyring
+from reroll.engine.content import Stub
+from reroll.engine.engine import NAMESPACES, Rollouts
+from reroll.engine.feed import MountFeed
+from reroll.kube import watch, wire
+from reroll.kube.client import Client
+from reroll.kube.decode import Decoder, Versioned
+from reroll.kube.errors import Forbidden, Malformed
+from reroll.settings.table import Settings
+
+T = TypeVar("T", bound=Versioned)
+
+
+class Lists(Protocol):
+    """Where objects come from; what could not be seen becomes one of the `gaps`."""
+
+    client: Client
+    namespace: str | None
+    """The namespace that was asked for; `None`: all."""
+    gaps: list[str]
+
+    async def every(
+        self,
+        resource: wire.Resource,
+        model: type[T],
+        *,
+        metadata_only: bool = False,
+        label_selector: str | None = None,
+    ) -> list[T]: ...
+
+
+class Listed(NamedTuple):
+    """A workload that was chosen."""
+
+    kind: Kind
+    manifest: Manifest
+    policy: Policy
+    """What annotations and settings say of it, opted in or not."""
+
+    @property
+    def key(self) -> Key:
+        metadata = self.manifest.metadata
+        return Key(self.kind.name, metadata.namespace, metadata.name)
+
+
+class Decision(NamedTuple):
+    key: Key
+    plan: Plan
+    seen: Snapshot | None = None
+    """What the decision looked at; `None` for one that is not opted in."""
+
+
+class KeyMissingError(Exception):
+    """Digests of Secrets cannot be made, or not compared with those of the records."""
+
+
+Choice = Callable[[Kind, Manifest], bool]
+
+
+class Silent:
+    """Nobody is told."""
+
+    def tell(self, report: Report) -> None: ...
+
+    def forget(self, key: Key) -> None: ...
+
+
+class Look:
+    """`home` is the namespace of the controller, where the digest key is."""
+
+    def __init__(
+        self,
+        lists: Lists,
+        clock: Clock,
+        settings: Settings,
+        home: str,
+        teller: Teller | None = None,
+    ) -> None:
+        self._lists = lists
+        self.notes: list[str] = []
+        """What people should know, though nothing of what they asked for is missing."""
+        self.engine = Rollouts(
+            lists.client,
+            clock,
+            settings,
+            teller or Silent(),
+            home,
+            at_once=True,
+            unreadable=lambda key, problem: lists.gaps.append(f"{key}: {problem}"),
+        )
+        self.world = self.engine.world
+        self.workloads: dict[Key, Listed] = {}
+        """Those that were chosen, in the order of the table of kinds, then by name."""
+        self.others: list[Key] = []
+        """Those that were not."""
+        self.owned: dict[Key, Key] = {}
+        """What belongs to another workload, and is none itself."""
+
+    async def fill(
+        self,
+        chosen: Choice = lambda *_: True,
+        kinds: Iterable[str] = (),
+        *,
+        supposing: bool = False,
+        make_key: bool = False,
+    ) -> None:
+        """Read everything that decisions about the chosen workloads need.
+
+        `kinds`: only these, by name. `supposing`: also what those use that are not opted in, as if
+        they were. `make_key`: for whoever writes records. Without it there may be no key, and then
+        nothing is known of Secrets, which is a gap.
+        """
+        await self._namespaces()
+        found = await self._list(chosen, frozenset(kinds) or frozenset(self.engine.kinds))
+        if supposing:
+            self.world.supposed |= {_key(kind, manifest) for kind, manifest in found}
+        await self._unlock(found, make=make_key)
+        if any((record := _record(manifest)) and record.pins is not None for _, manifest in found):
+            await self._copies()
+        for kind, manifest in found:
+            self.world.workload_seen(kind, manifest)
+        await self._mounts()
+        await self.engine.reader.catch_up()
+        for kind, manifest in found:
+            one = Listed(kind, manifest, self.world.policy_of(kind, manifest))
+            self.workloads[one.key] = one
+
+    async def decide(self, key: Key) -> Decision:
+        """What the controller would do to a workload now, and why."""
+        found = await self.engine.roller.decide(key)
+        if found is not None:
+            return Decision(key, found[1], found[0])
+        listed = self.workloads.get(key)
+        out = listed is not None and listed.policy.enabled is False
+        reason = Reason.OPTED_OUT if out else Reason.NOT_ENABLED
+        return Decision(key, Plan(reason, reason.sentence))
+
+    async def decisions(self, keys: Iterable[Key], at_once: int = 8) -> list[Decision]:
+        """The same for several, in their order."""
+        slots = asyncio.Semaphore(at_once)
+
+        async def one(key: Key) -> Decision:
+            async with slots:
+                return await self.decide(key)
+
+        return list(await asyncio.gather(*map(one, keys)))
+
+    async def _namespaces(self) -> None:
+        """What Namespaces say for all in them."""
+        place = self._lists.namespace
+        if place is None:
+            found = await self._lists.every(NAMESPACES, Stub, metadata_only=True)
+        else:
+            found = await self._namespace(place)
+        for one in found:
+            self.world.namespaces.seen(one.metadata)
+
+    async def _namespace(self, name: str) -> list[Stub]:
+        request = wire.get(NAMESPACES, None, name, metadata_only=True)
+        decoder = Decoder(Stub)
+        try:
+            found = decoder.item(await self._lists.client.send(request))
+        except Forbidden:
+            self.notes.append(
+                f"Namespace {name} may not be read, so annotations on it do not count; "
+                "grant `get` on namespaces"
+            )
+            return []
+        return [] if isinstance(found, Malformed) else [found]
+
+    async def _list(self, chosen: Choice, kinds: frozenset[str]) -> list[tuple[Kind, Manifest]]:
+        """The chosen workloads. What runs the template of another one is none itself."""
+        rows = [row for row in self.engine.kinds.values() if row.name in kinds]
+        listed = await asyncio.gather(*(self._every(row) for row in rows))
+        known = len(self._lists.gaps)
+        lenders = [row for row in self.engine.kinds.values() if row.borrows_template]
+        for row in lenders:
+            for manifest in listed[rows.index(row)] if row in rows else await self._every(row):
+                self.world.lends(row, manifest)
+        # Nobody asked for them.
+        self.notes += self._lists.gaps[known:]
+        del self._lists.gaps[known:]
+        found = []
+        for kind, manifests in zip(rows, listed, strict=True):
+            for manifest in sorted(manifests, key=_place):
+                if self.world.lends(kind, manifest):
+                    continue
+                if owner := owner_of(manifest.metadata, self.world.tables):
+                    self.owned[_key(kind, manifest)] = owner
+                    continue
+                if chosen(kind, manifest):
+                    found.append((kind, manifest))
+                else:
+                    self.others.append(_key(kind, manifest))
+        return found
+
+    async def _every(self, kind: Kind) -> list[Manifest]:
+        return await self._lists.every(wire.resource_of(kind), Manifest)
+
+    async def _copies(self) -> None:
+        """The copies that templates may name: whether they are there, and who owns them."""
+        for row in SOURCE_KINDS:
+            if row.name not in PINNABLE:
+                continue
+            known = len(self._lists.gaps)
+            stubs = await self._lists.every(
+                wire.resource_of(row), Stub, metadata_only=True, label_selector=COPY_OF
+            )
+            for one in stubs:
+                key = Key(row.name, one.metadata.namespace, one.metadata.name)
+                self.world.copies.seen(key, one.metadata)
+            if len(self._lists.gaps) == known:
+                self.world.copies.listed(row.name, self._lists.namespace)
+
+    async def _mounts(self) -> None:
+        """What pods have mounted, if some workload has a source that is known by that only."""
+        for row in SOURCE_KINDS:
+            if row.watched is not Watched.STATUSES or not any(self.world.sources.of(row.name)):
+                continue
+            feed = MountFeed(self.world, row, self._lists.namespace, self._odd)
+            watched = wire.Resource(row.group, row.version, row.plural_to_watch, row.name)
+            feed(watch.Init())
+            for report in await self._lists.every(watched, feed.model):
+                feed(watch.InitApply(report))
+            feed(watch.InitDone(""))
+            self.engine.reader.mounts.append(feed)
+
+    def _odd(self, odd: Malformed) -> None:
+        self._lists.gaps.append(str(odd))
+
+    # The digest key
+
+    async def _unlock(self, found: list[tuple[Kind, Manifest]], *, make: bool) -> None:
+        """The key of the records; without it nothing is known of the Secrets in them."""
+        place = self.engine.digest_key
+        used = {record.k for _, manifest in found if (record := _record(manifest)) and record.k}
+        try:
+            keys = await keyring.find(self._lists.client, place.namespace, place.name)
+        except Forbidden:
+            self._locked(f"{place} may not be read; grant `get` on it", make=make)
+            return
+        if keys is None and used:
+            self._locked(f"{place}, the digest key of the records here, does not exist", make=make)
+            return
+        if keys is None and make:
+            keys = await keyring.load(self._lists.client, place.namespace, place.name)
+        ring, ids = keys or keyring.throwaway()
+        if unknown := used - ids.known:
+            names = ", ".join(sorted(unknown))
+            self._locked(f"{place} does not hold the digest key {names} of the records", make=make)
+        self.world.rekey(ring, ids)
+
+    def _locked(self, why: str, *, make: bool) -> None:
+        sentence = f"{why}; say where the controller runs with --controller-namespace"
+        if make:
+            raise KeyMissingError(sentence)
+        self._lists.gaps.append(f"{sentence}; until then nothing is known of Secrets")
+
+
+def _key(kind: Kind, manifest: Manifest) -> Key:
+    return Key(kind.name, manifest.metadata.namespace, manifest.metadata.name)
+
+
+def _place(manifest: Manifest) -> tuple[str, str]:
+    return manifest.metadata.namespace, manifest.metadata.name
+
+
+def _record(manifest: Manifest) -> Record | None:
+    found = read((manifest.metadata.annotations or {}).get(STATE))
+    return found if isinstance(found, Record) else None

@@ -1,0 +1,86 @@
+"""What a workload may refer to and what is watched at all; and what to tell of the rest."""
+
+from collections.abc import Iterable, Sequence
+from fnmatch import fnmatchcase
+
+from reroll.core.model.content import Content
+from reroll.core.model.key import Problem
+from reroll.core.model.reference import Reference
+from reroll.core.observe.snapshot import Absence
+from reroll.core.policy.patterns import Pattern
+from reroll.core.tables.annotations import ALLOW_FROM, IGNORE
+from reroll.core.tables.kinds import SourceKind
+from reroll.core.tables.reasons import Reason
+from reroll.engine.scope import Scope
+from reroll.engine.sources import Sources
+
+
+def consented(
+    references: Iterable[Reference], home: str, sources: Sources
+) -> tuple[tuple[Reference, ...], tuple[Problem, ...]]:
+    """Without the sources of other namespaces that do not let this one refer to them.
+
+    Nothing is told of those: whether there is one is nobody's business here.
+    """
+    kept, problems = [], []
+    for ref in references:
+        there = sources.content(ref.source)
+        if there is Absence.FORBIDDEN:
+            problems.append(_forbidden(ref.source, sources.rows[ref.source.kind]))
+        if not (ref.source.namespace == home or there is Absence.UNREAD or _allows(there, home)):
+            continue
+        kept.append(ref)
+        if isinstance(there, Content) and there.problem:
+            where = f"annotation {IGNORE} on {ref.source}"
+            problems.append(Problem(f"{where}: {there.problem}"))
+    return tuple(kept), tuple(problems)
+
+
+def unreachable(
+    named: Iterable[Pattern],
+    home: str,
+    scope: Scope,
+    sources: Sources,
+    kept: Sequence[Reference],
+) -> tuple[Problem, ...]:
+    """Patterns that mean what is not watched, or nothing that lets this namespace refer to it.
+
+    What does not exist and what does not let it are told alike: otherwise anybody could learn the
+    names of all Secrets of the cluster by asking.
+    """
+    problems = []
+    for pattern in named:
+        if scope.is_out_of_reach(pattern):
+            problems.append(
+                Problem(
+                    f"{pattern} is in a namespace that is not watched; add "
+                    f"{pattern.namespace} to --namespaces"
+                )
+            )
+        elif pattern.is_glob and sources.is_refused(pattern.kind, pattern.namespace or home):
+            problems.append(_forbidden(pattern, sources.rows[pattern.kind]))
+        elif pattern.namespace not in {None, home} and not any(
+            pattern.matches(ref.source, home) for ref in kept
+        ):
+            problems.append(
+                Problem(
+                    f"{pattern} does not exist, or does not let namespace {home} refer to it; its "
+                    f"owner annotates it with {ALLOW_FROM}: {home!r}"
+                )
+            )
+    return tuple(problems)
+
+
+def _allows(source: Content | Absence, namespace: str) -> bool:
+    return isinstance(source, Content) and any(
+        fnmatchcase(namespace, glob) for glob in source.allow_from
+    )
+
+
+def _forbidden(what: object, row: SourceKind) -> Problem:
+    reason = Reason.SOURCE_FORBIDDEN
+    return Problem(
+        f"{what} may not be read, so its changes roll nothing; grant `get`, `list` and `watch` on "
+        f"{row.plural_to_watch}",
+        reason,
+    )

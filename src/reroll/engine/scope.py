@@ -1,0 +1,90 @@
+"""Who counts: which namespaces, workloads and sources, and what a Namespace says for all in it."""
+
+from collections.abc import Callable, Iterator
+from fnmatch import fnmatchcase
+
+import msgspec
+
+from reroll.core.dialects.table import ALL, Dialects
+from reroll.core.model.metadata import Metadata
+from reroll.core.policy.patterns import Pattern
+from reroll.core.policy.policy import Policy
+from reroll.core.policy.selectors import Selector
+from reroll.core.tables.annotations import DOMAIN
+from reroll.core.tables.kinds import Tables
+
+
+class Scope(msgspec.Struct, frozen=True):
+    """Which namespaces count, and what their workloads do unless they say otherwise."""
+
+    default: Policy
+    dialects: Dialects = ALL
+    namespaces: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
+    selector: Selector = Selector()
+    workloads: Selector = Selector()
+    sources: Selector = Selector()
+    at_once: bool = False
+    """Nobody waits for quiet: whoever looks does so once, and says when."""
+
+    @property
+    def tables(self) -> Tables:
+        return self.dialects.options.tables
+
+    def is_out_of_reach(self, pattern: Pattern) -> bool:
+        """Whether it means a namespace that no watch tells about."""
+        reach = self.namespaces
+        return bool(reach and pattern.namespace) and pattern.namespace not in reach
+
+
+class NamespaceInfo(msgspec.Struct, frozen=True, gc=False):
+    annotations: dict[str, str]
+    included: bool = True
+    since: int = 0
+    """The version of the Namespace that said so first."""
+    labels: dict[str, str] = {}
+    """Those of this product."""
+
+
+NOWHERE = NamespaceInfo({})
+"""A Namespace that says nothing."""
+
+
+class Namespaces:
+    """What Namespaces say. `changed(name)`: the workloads of one must be looked at anew."""
+
+    def __init__(self, scope: Scope, changed: Callable[[str], None]) -> None:
+        self._scope, self._changed = scope, changed
+        self._known: dict[str, NamespaceInfo] = {}
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(tuple(self._known))
+
+    def seen(self, metadata: Metadata) -> None:
+        name = metadata.name
+        annotations = self._scope.dialects.words.kept(metadata.annotations or {})
+        included = self._scope.selector.matches(metadata.labels or {})
+        labels = {k: v for k, v in (metadata.labels or {}).items() if k.startswith(DOMAIN)}
+        known, before = self._known.get(name), self.that_counts(name)
+        if known is not None and (known.annotations, known.included) == (annotations, included):
+            self._known[name] = msgspec.structs.replace(known, labels=labels)
+            return
+        self._known[name] = NamespaceInfo(annotations, included, metadata.version, labels)
+        after = self.that_counts(name)
+        # Its workloads may have been heard of before it was.
+        if (before and before.annotations) != (after and after.annotations):
+            self._changed(name)
+
+    def gone(self, name: str) -> None:
+        self._known.pop(name, None)
+
+    def that_counts(self, name: str) -> NamespaceInfo | None:
+        """What is known of a namespace that counts; `None` if it does not count."""
+        if any(fnmatchcase(name, glob) for glob in self._scope.exclude):
+            return None
+        if self._scope.namespaces and name not in self._scope.namespaces:
+            return None
+        info = self._known.get(name)
+        if info is None:
+            return None if self._scope.selector.requirements else NOWHERE
+        return info if info.included else None

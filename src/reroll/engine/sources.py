@@ -1,0 +1,325 @@
+"""Sources that somebody refers to: what they hold, since when, and who uses them.
+
+Of a source there are digests and versions here, never content. A source that nobody refers to is
+not kept, unless a glob means it.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+
+import msgspec
+
+from reroll.core.model.content import Content, Term
+from reroll.core.model.key import Key
+from reroll.core.model.moment import Moment
+from reroll.core.observe.snapshot import Absence
+from reroll.core.revisions.copies import is_copy
+from reroll.core.tables.kinds import SourceKind
+from reroll.engine.content import (
+    MountReport,
+    Source,
+    changed_at,
+    changed_keys,
+    content,
+    is_same,
+    mounted_content,
+)
+from reroll.engine.globs import Globs
+from reroll.engine.scope import Scope
+
+
+class Known:
+    """A source that somebody refers to."""
+
+    __slots__ = (
+        "as_of",
+        "asked",
+        "content",
+        "gone",
+        "hashed",
+        "marks",
+        "told",
+        "uid",
+        "unsure_since",
+        "users",
+        "version",
+    )
+
+    def __init__(self) -> None:
+        self.users: set[Key] = set()
+        self.hashed: frozenset[str] = frozenset()
+        """The dialects that need the hash that their tool makes of it."""
+        self.asked = False
+        """Whether it matters to somebody what its own annotations say."""
+        self.marks: frozenset[str] | None = None
+        """What they say, of a kind of which no watch brings them."""
+        self.content: Content | Absence = Absence.UNREAD
+        self.uid = ""
+        self.version = 0
+        self.as_of = 0
+        """Up to this version of the store, nothing newer than `version` was there."""
+        self.gone = 0
+        """The version at which it was deleted; 0 if it is there, or nobody knows."""
+        self.unsure_since = 0
+        """The content may have changed after this version of it."""
+        self.told = 0
+        """A version that a watch of metadata told of, and whose content is still to be read."""
+
+    def agree(self, terms: tuple[Term, ...]) -> bool:
+        """One more user, on these terms; whether they ask for what was not read so far."""
+        hashed = frozenset(term.dialect for term in terms if term.hashed)
+        asked = any(term.unless or term.needs for term in terms)
+        more = not hashed <= self.hashed or asked > self.asked
+        self.hashed, self.asked = self.hashed | hashed, self.asked or asked
+        return more
+
+
+class Sources:
+    """`read(key)`: have it read. `notice(user, changed)`: look at a workload that uses it.
+
+    `met(key)`: a glob means one that nobody knew. `expanded(kind, namespace)`: what globs mean
+    there will not get any clearer.
+    """
+
+    def __init__(
+        self,
+        scope: Scope,
+        globs: Globs,
+        *,
+        read: Callable[[Key], None],
+        notice: Callable[[Key, bool], None],
+        met: Callable[[Key], None],
+        expanded: Callable[[str, str], None],
+    ) -> None:
+        self.keyring: dict[str, bytes] = {}
+        self.digest_key: Key | None = None
+        self._known: dict[Key, Known] = {}
+        self._scope, self._globs = scope, globs
+        self.rows = scope.tables.sources_by_name
+        self._read, self._notice, self._met, self._expanded = read, notice, met, expanded
+        self._refused: set[tuple[str, str | None]] = set()
+
+    def __len__(self) -> int:
+        return len(self._known)
+
+    def __contains__(self, key: Key) -> bool:
+        return key in self._known
+
+    def __iter__(self) -> Iterator[Key]:
+        return iter(tuple(self._known))
+
+    def of(self, kind: str, namespace: str | None = None) -> Iterator[Key]:
+        """Those of a kind, in one namespace or in all."""
+        return (key for key in self if key.kind == kind and namespace in {None, key.namespace})
+
+    # Who uses what
+
+    def link(self, user: Key, old: set[Key], new: Mapping[Key, tuple[Term, ...]]) -> None:
+        """A workload used the sources `old`, and uses `new` now, on these terms."""
+        for source, terms in new.items():
+            known = self._known.get(source)
+            if known is None:
+                known = self._known[source] = Known()
+                known.agree(terms)
+                self.want(source)
+            elif known.agree(terms) and known.content is not Absence.UNREAD:
+                self.want(source)
+            known.users.add(user)
+        for source in old - new.keys():
+            known = self._known.get(source)
+            if known is not None:
+                known.users.discard(user)
+                if not known.users and not self._globs.mean(source):
+                    del self._known[source]
+
+    def _find(self, source: Key, *, is_copy: bool = False) -> Known | None:
+        """What is known of it; one that nobody referred to is known now, if a glob means it.
+
+        No glob means copies: what they are copies of is a source already.
+        """
+        known = self._known.get(source)
+        if known is None and not is_copy and self._globs.mean(source):
+            known = self._known[source] = Known()
+            self._met(source)
+        return known
+
+    def strangers(self, source: Key) -> frozenset[str]:
+        """The namespaces that refer to it, if its own is none of them."""
+        users = known.users if (known := self._known.get(source)) else ()
+        if any(user.namespace == source.namespace for user in users):
+            return frozenset()
+        return frozenset(user.namespace for user in users)
+
+    # Rights
+
+    def refused(self, kind: str, namespace: str | None) -> None:
+        """Sources of a kind may not be watched, in one namespace or in any."""
+        self._refused.add((kind, namespace))
+        for key in self.of(kind, namespace):
+            self._known[key].version = 0
+            self.content_seen(key, Absence.FORBIDDEN, 0)
+        for place in [p for p in self._globs.unexpanded if self.is_refused(*p)]:
+            self._expanded(*place)
+
+    def allowed(self, kind: str, namespace: str | None) -> None:
+        """They may be: what was refused is read, for a watch that goes on tells only of changes."""
+        if (kind, namespace) not in self._refused:
+            return
+        self._refused.remove((kind, namespace))
+        for key in self.of(kind, namespace):
+            if self._known[key].content is Absence.FORBIDDEN:
+                self.want(key)
+
+    def is_refused(self, kind: str, namespace: str) -> bool:
+        return not self._refused.isdisjoint({(kind, namespace), (kind, None)})
+
+    def want(self, source: Key) -> None:
+        """Have a source read, or (without a name) what globs mean, unless that is not allowed."""
+        if not self.is_refused(source.kind, source.namespace):
+            self._read(source)
+        elif source.name:
+            self.content_seen(source, Absence.FORBIDDEN, 0)
+        else:
+            self._expanded(source.kind, source.namespace)
+
+    # What is seen of them
+
+    def version_seen(self, key: Key, version: int, *, watched: bool, is_copy: bool = False) -> None:
+        """Its metadata changed: if somebody refers to it, its content must be read again."""
+        if key == self.digest_key:
+            self._read(key)
+        known = self._find(key, is_copy=is_copy)
+        if known is None or 0 < version <= known.version:
+            return
+        is_read = known.content is not Absence.UNREAD
+        if watched and is_read and known.unsure_since == known.version:
+            known.unsure_since = version - 1
+        known.told = version
+        self._read(key)
+
+    def seen(self, kind: SourceKind, source: Source, *, watched: bool) -> None:
+        """Its content, out of a watch or fetched. `watched`: the version before was seen too."""
+        metadata = source.metadata
+        key = Key(kind.name, metadata.namespace, metadata.name)
+        known = self._find(key, is_copy=is_copy(metadata))
+        if known is None or 0 < metadata.version < known.version:
+            return
+        known.uid = metadata.uid
+        keyring = self.keyring if kind.keyed else None
+        after = metadata.version - 1 if watched else known.unsure_since
+        moment = Moment(after, metadata.version, changed_at(metadata))
+        new = content(source, keyring, moment, self._scope.dialects, known.hashed, kind)
+        if not self._scope.sources.matches(metadata.labels or {}):
+            new = msgspec.structs.replace(new, ignored=True)
+        self.content_seen(key, new, metadata.version)
+
+    def mounts_seen(self, key: Key, reports: Mapping[str, MountReport], moment: Moment) -> None:
+        """What pods have mounted of a class."""
+        known = self._find(key)
+        if known is None:
+            return
+        if known.asked and known.marks is None:
+            self._read(key)
+            return
+        before = known.content
+        new = mounted_content(key, reports, moment, self._scope.dialects, known.hashed)
+        marks = known.marks or frozenset()
+        self.content_seen(key, msgspec.structs.replace(new, marks=marks), moment.by)
+        if known.asked and known.content is not before:
+            self._read(key)
+
+    def asks(self, key: Key) -> bool:
+        """Whether it matters to somebody what the annotations of a source say."""
+        known = self._known.get(key)
+        return known is not None and known.asked
+
+    def annotations_seen(self, key: Key, annotations: Mapping[str, str]) -> None:
+        """What a source says of which no watch brings the annotations."""
+        if known := self._known.get(key):
+            known.marks = self._scope.dialects.source_marks(annotations)
+
+    def content_seen(self, key: Key, new: Content | Absence, version: int) -> None:
+        known = self._find(key)
+        if known is None or 0 < version < known.version:
+            return
+        if isinstance(new, Content) and self.is_refused(key.kind, key.namespace):
+            # Asked for before the watch was refused: nobody would tell when it changes.
+            new, version = Absence.FORBIDDEN, 0
+        old = known.content
+        known.version = known.unsure_since = max(version, known.version)
+        known.as_of = max(version, known.as_of)
+        if isinstance(new, Content) and isinstance(old, Content):
+            new = _continued(old, new)
+        if new == old:
+            return
+        known.content = new
+        known.gone = version if new is Absence.MISSING else 0
+        first = old is Absence.UNREAD
+        for user in known.users:
+            self._notice(user, not first)
+
+    def gone(self, key: Key, version: int) -> None:
+        if key in self._known:
+            self.content_seen(key, Absence.MISSING, version)
+
+    def confirmed(self, key: Key, version: int) -> None:
+        """What is known of a source was so at this version of the store."""
+        if known := self._known.get(key):
+            known.as_of = max(version, known.as_of)
+
+    def rekey(self, keyring: dict[str, bytes]) -> None:
+        """Digest with these keys from now on; Secrets are read again, to be digested with each."""
+        self.keyring = keyring
+        for key, known in self._known.items():
+            if self.rows[key.kind].keyed:
+                known.version = 0
+                self._read(key)
+
+    # What is known of them
+
+    def content(self, key: Key) -> Content | Absence:
+        known = self._known.get(key)
+        return known.content if known else Absence.UNREAD
+
+    def users(self, key: Key) -> frozenset[Key]:
+        """Who refers to a source."""
+        known = self._known.get(key)
+        return frozenset(known.users) if known else frozenset()
+
+    def gone_at(self, key: Key) -> int:
+        """The version after which a source was missing; 0 if it is there, or nobody knows."""
+        known = self._known.get(key)
+        return known.gone if known else 0
+
+    def version(self, key: Key) -> int:
+        """The last version of a source that was seen whole; 0 if none was."""
+        known = self._known.get(key)
+        return known.version if known else 0
+
+    def take_told(self, key: Key) -> int:
+        """The version to ask for, once: if that fails, the most recent one is worth asking for."""
+        known = self._known.get(key)
+        if known is None:
+            return 0
+        told, known.told = known.told, 0
+        return told
+
+    def identity(self, key: Key) -> tuple[str, str]:
+        """The apiVersion of a source, and its uid if it was seen."""
+        known, row = self._known.get(key), self.rows[key.kind]
+        version = f"{row.group}/{row.version}" if row.group else row.version
+        return version, known.uid if known else ""
+
+    def older_than(self, version: int, keys: Iterable[Key]) -> list[Key]:
+        """Of these, the ones that may have changed by this version of the store."""
+        found = [(key, self._known.get(key)) for key in keys]
+        return [key for key, known in found if known and known.as_of < version]
+
+
+def _continued(old: Content, new: Content) -> Content:
+    """A content with what is known from the one before it."""
+    if is_same(old, new):
+        # Only labels or annotations: when its content changed stays as it was.
+        return msgspec.structs.replace(
+            new, changed=old.changed, changed_keys=old.changed_keys, created=old.created
+        )
+    return msgspec.structs.replace(new, changed_keys=changed_keys(old, new), created=False)

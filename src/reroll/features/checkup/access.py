@@ -1,0 +1,167 @@
+"""The rights of the controller, one by one: which there are, and what is off without the others.
+
+`questions` are the rows of `core.rights` for one installation, `ask` puts them to the API server:
+as the one who asks (which everybody may), or about a service account (which administrators may).
+"""
+
+import asyncio
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import msgspec
+
+from reroll.answers.doctor.findings import Check, Finding
+from reroll.core.tables.kinds import Kind, SourceKind
+from reroll.core.tables.rights import Feature, Place, Right, rights
+from reroll.kube import wire
+from reroll.kube.client import Client
+from reroll.kube.together import together
+
+GROUP = "authorization.k8s.io"
+AT_ONCE = 8
+ACCESS = Check("rights")
+
+
+class Subject(NamedTuple):
+    """A service account."""
+
+    namespace: str
+    name: str
+
+    @property
+    def user(self) -> str:
+        return f"system:serviceaccount:{self.namespace}:{self.name}"
+
+    @property
+    def groups(self) -> tuple[str, ...]:
+        everybody = "system:serviceaccounts"
+        return everybody, f"{everybody}:{self.namespace}", "system:authenticated"
+
+
+class Question(NamedTuple):
+    """May it do this there?"""
+
+    feature: Feature
+    verb: str
+    group: str
+    resource: str
+    namespace: str
+    """Empty: in all of them, or for what is in none."""
+    name: str = ""
+
+    def __str__(self) -> str:
+        what = f"{self.resource}.{self.group}" if self.group else self.resource
+        one = f" {self.name!r}" if self.name else ""
+        return f"{self.verb} {what}{one}"
+
+
+class _Status(msgspec.Struct):
+    allowed: bool = False
+
+
+class _Review(msgspec.Struct):
+    status: _Status
+
+
+_decoder = msgspec.json.Decoder(_Review)
+
+
+def questions(
+    kinds: Iterable[Kind],
+    sources: Iterable[SourceKind],
+    features: Collection[Feature],
+    *,
+    home: str,
+    namespaces: Sequence[str] = (),
+    names: dict[str, str],
+) -> list[Question]:
+    """What an installation needs, each once. `names`: those of its own objects, by setting."""
+    found: dict[Question, None] = {}
+    for row in rights(kinds, sources):
+        if row.feature not in features:
+            continue
+        for place in _places(row, home, namespaces):
+            for verb in row.verbs:
+                name = row.name.format(**names)
+                found[Question(row.feature, verb, row.group, row.resource, place, name)] = None
+    return list(found)
+
+
+def _places(row: Right, home: str, namespaces: Sequence[str]) -> Sequence[str]:
+    if row.place is Place.OWN:
+        return (home,)
+    if row.place is Place.CLUSTER:
+        return () if namespaces else ("",)
+    return namespaces or ("",)
+
+
+async def ask(
+    client: Client, asked: Iterable[Question], subject: Subject | None = None
+) -> list[Question]:
+    """Of these, what may not be done: by us, or by that service account."""
+    slots = asyncio.Semaphore(AT_ONCE)
+
+    async def is_lacking(question: Question) -> bool:
+        async with slots:
+            raw = await client.send(_review(question, subject))
+        return not _decoder.decode(raw).status.allowed
+
+    asked = list(asked)
+    # A feature may need what another one needs too: that is asked once.
+    distinct = dict.fromkeys(question._replace(feature=Feature.ROLLING) for question in asked)
+    answers = dict(zip(distinct, await together(map(is_lacking, distinct)), strict=True))
+    return [one for one in asked if answers[one._replace(feature=Feature.ROLLING)]]
+
+
+def _review(question: Question, subject: Subject | None) -> wire.Request:
+    kind = "SubjectAccessReview" if subject else "SelfSubjectAccessReview"
+    resource = wire.Resource(GROUP, "v1", kind.lower() + "s", kind, namespaced=False)
+    plural, _, subresource = question.resource.partition("/")
+    spec: dict[str, Any] = {
+        "resourceAttributes": {
+            "verb": question.verb,
+            "group": question.group,
+            "resource": plural,
+            "subresource": subresource,
+            "namespace": question.namespace,
+            "name": question.name,
+        }
+    }
+    if subject:
+        spec |= {"user": subject.user, "groups": list(subject.groups)}
+    body = {"apiVersion": resource.api_version, "kind": kind, "spec": spec}
+    return wire.create(resource, None, body)
+
+
+def by_feature(lacking: Iterable[Question]) -> dict[Feature, list[Question]]:
+    found: dict[Feature, list[Question]] = {}
+    for one in lacking:
+        found.setdefault(one.feature, []).append(one)
+    return found
+
+
+def lacks(questions: Iterable[Question]) -> str:
+    """What is missing, in a few words: by place."""
+    by_place: dict[str, list[str]] = {}
+    for one in questions:
+        by_place.setdefault(one.namespace, []).append(str(one))
+    return "; ".join(
+        f"{', '.join(found)} {_where(place)}" for place, found in sorted(by_place.items())
+    )
+
+
+def _where(namespace: str) -> str:
+    return f"in namespace {namespace}" if namespace else "in all namespaces"
+
+
+def judge(asked: Sequence[Question], lacking: Sequence[Question], who: str) -> Iterator[Finding]:
+    missing = by_feature(lacking)
+    for feature in dict.fromkeys(one.feature for one in asked):
+        if found := missing.get(feature):
+            yield ACCESS.problem(
+                f"{feature.value}: {who} may not {lacks(found)}",
+                "grant it: the chart's roles have it, or `kubectl create clusterrole`",
+            )
+        else:
+            count = sum(one.feature is feature for one in asked)
+            yield ACCESS.ok(f"{feature.value}: {who} has all {count} rights")

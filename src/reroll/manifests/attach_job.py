@@ -1,0 +1,145 @@
+"""The Job that runs `reroll attach` after a deploy, with the rights for that and no others.
+
+Pure. One for each namespace of a rendered stream that has content-named configs. The name of the
+Job changes with what is deployed, because a Job cannot be changed and has to run for each deploy;
+the names of the rest do not.
+"""
+
+import hashlib
+from typing import Any
+
+from reroll.core.model.key import Key
+from reroll.core.revisions.content_names import ATTACHING, Scheme, claimed
+from reroll.core.tables import rights
+from reroll.core.tables.annotations import ENABLED
+from reroll.core.tables.kinds import TABLES, Kind, SourceKind
+from reroll.manifests.read import BadInputError, Manifests, Workload
+from reroll.manifests.text.nodes import at
+from reroll.manifests.text.scalars import value_of
+
+TIMEOUT = "5m"
+_A_DAY = 24 * 3600
+_OPEN = {
+    # Argo CD runs it after each sync, and it is no part of what has to be in sync.
+    "argocd.argoproj.io/hook": "PostSync",
+    "argocd.argoproj.io/hook-delete-policy": "BeforeHookCreation",
+    ENABLED: "false",
+}
+_CONTAINER: dict[str, Any] = {
+    "resources": {"requests": {"cpu": "10m", "memory": "64Mi"}, "limits": {"memory": "256Mi"}},
+    "securityContext": {
+        "allowPrivilegeEscalation": False,
+        "capabilities": {"drop": ["ALL"]},
+        "readOnlyRootFilesystem": True,
+    },
+}
+_NAMELESS = (
+    "the manifests do not say in which namespace they will be, and the rights of a Job that "
+    "attaches their configs depend on it; give --namespace"
+)
+_POD_SECURITY = {
+    "runAsNonRoot": True,
+    "runAsUser": 65532,
+    "seccompProfile": {"type": "RuntimeDefault"},
+}
+
+
+def attach_jobs(rendered: Manifests, image: str) -> list[dict[str, Any]]:
+    """The objects to deploy along with a rendered stream that does not hold them yet."""
+    configs: dict[str, list[tuple[SourceKind, str]]] = {}
+    for key, source in rendered.sources.items():
+        claim = claimed(key.name, source.object.labels, source.object.annotations)
+        if claim and claim.scheme is Scheme.REROLL:
+            configs.setdefault(key.namespace, []).append((source.kind, key.name))
+    there = {one.key for one in rendered.objects}
+    made = []
+    for namespace, those in sorted(configs.items()):
+        users = [one for one in rendered.workloads if _uses(one, namespace, those)]
+        if users and not namespace:
+            raise BadInputError([_NAMELESS])
+        made += _objects(namespace, users, those, image) if users else []
+    return [
+        one
+        for one in made
+        if Key(one["kind"], one["metadata"]["namespace"], one["metadata"]["name"]) not in there
+    ]
+
+
+def _uses(one: Workload, namespace: str, configs: list[tuple[SourceKind, str]]) -> bool:
+    if one.key.namespace != namespace or not one.key.name or _is_ours(one):
+        return False
+    if one.kind.name not in TABLES.by_name:
+        return False  # `reroll attach` knows only the kinds that every installation has.
+    text = str(_template(one))
+    return any(name in text for _, name in configs)
+
+
+def _is_ours(one: Workload) -> bool:
+    return ATTACHING.items() <= one.object.labels.items()
+
+
+def _template(one: Workload) -> Any:
+    node = at(one.object.place.node, one.kind.template)
+    return value_of(node) if node is not None else {}
+
+
+def _objects(
+    namespace: str, users: list[Workload], configs: list[tuple[SourceKind, str]], image: str
+) -> list[dict[str, Any]]:
+    workloads = sorted(((one.kind, one.key.name) for one in users), key=_word)
+    configs = sorted(configs, key=_word)
+    name = f"reroll-attach-{_hash(sorted(map(_word, workloads)))}"
+    deployed = [str(_template(one)) for one in sorted(users, key=lambda one: one.key)]
+    run = f"{name}-{_hash([image, *map(_word, configs), *deployed])}"
+    account = {"kind": "ServiceAccount", "name": name, "namespace": namespace}
+    role, binding = rights.grant(
+        name, rights.attaching(workloads, configs), account, everywhere=False
+    )
+    owner = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": name}}
+    objects = [
+        {**owner, "automountServiceAccountToken": False},
+        role,
+        binding,
+        _job(run, name, image, namespace, workloads, configs),
+    ]
+    return [_placed(one, namespace) for one in objects]
+
+
+def _placed(one: dict[str, Any], namespace: str) -> dict[str, Any]:
+    metadata = {**one["metadata"], "namespace": namespace, "labels": dict(ATTACHING)}
+    return {"apiVersion": one["apiVersion"], "kind": one["kind"], **one, "metadata": metadata}
+
+
+def _job(
+    name: str,
+    account: str,
+    image: str,
+    namespace: str,
+    workloads: list[tuple[Kind, str]],
+    configs: list[tuple[SourceKind, str]],
+) -> dict[str, Any]:
+    args = ["attach", "-n", namespace, "--timeout", TIMEOUT, *map(_word, workloads)]
+    args += [part for one in configs for part in ("--config", _word(one))]
+    pod = {
+        "serviceAccountName": account,
+        "automountServiceAccountToken": True,
+        "restartPolicy": "OnFailure",
+        "securityContext": _POD_SECURITY,
+        "containers": [{"name": "attach", "image": image, "args": args, **_CONTAINER}],
+    }
+    spec = {
+        "backoffLimit": 3,
+        "ttlSecondsAfterFinished": _A_DAY,
+        "template": {"metadata": {"labels": dict(ATTACHING)}, "spec": pod},
+    }
+    metadata = {"name": name, "annotations": dict(_OPEN)}
+    return {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": spec}
+
+
+def _word(one: tuple[Kind | SourceKind, str]) -> str:
+    return f"{one[0].name.lower()}/{one[1]}"
+
+
+def _hash(parts: list[str]) -> str:
+    text = "".join(f"{len(part)}:{part}" for part in parts)
+    return hashlib.sha256(text.encode()).hexdigest()[:8]

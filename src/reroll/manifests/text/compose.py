@@ -1,0 +1,195 @@
+"""Text to trees: YAML by libyaml's events, JSON by a reader of its own.
+
+libyaml's events come with marks, cost a third of what loading costs, and are read one document at
+a time.
+
+What cannot be read is a `TextError`: where, and a sentence. Depth and what aliases blow up are
+bounded, so that no input costs more than its size.
+"""
+
+import itertools
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+from reroll.manifests.text.errors import DEEPEST, TextError, look_at_keys
+from reroll.manifests.text.json_reader import SPACE, JsonReader, NotJsonError
+from reroll.manifests.text.nodes import Alias, Mapping, Node, Scalar, Sequence
+
+LARGEST = 1_000_000
+"""How many parts a document may have once its aliases are written out, beyond its length."""
+
+_MARK = re.compile(r"^---(?=\s|$)", re.MULTILINE)
+_SURROGATE = re.compile(r"\\u[dD][89aAbB]")
+
+
+class Document(msgspec.Struct, gc=False):
+    """One document of a stream; its `---` is not part of it."""
+
+    start: int
+    end: int
+    root: Node | None
+    has_aliases: bool = False
+    is_json: bool = False
+
+
+def compose(text: str) -> Iterator[Document]:
+    """The documents of a stream without a byte order mark, in order. Empty ones are left out."""
+    if _looks_like_json(text, 0):
+        found = _json(text, 0, len(text))
+        if found is not None:
+            yield from found
+            return
+    if not _SURROGATE.search(text):
+        yield from _yaml(text, 0, len(text))
+        return
+    marks = [0, *(found.start() for found in _MARK.finditer(text)), len(text)]
+    for start, end in itertools.pairwise(marks):
+        mark = _MARK.match(text, start)
+        inside = mark.end() if mark else start
+        found = _json(text, inside, end) if _looks_like_json(text, inside) else None
+        yield from found if found is not None else _yaml(text, start, end)
+
+
+def _looks_like_json(text: str, start: int) -> bool:
+    found = SPACE.match(text, start)
+    return found is not None and text[found.end() : found.end() + 1] in {"{", "["}
+
+
+def _json(text: str, start: int, end: int) -> list[Document] | None:
+    """The JSON documents there; `None` if that is no JSON."""
+    try:
+        return [
+            Document(root.start, root.end, root, is_json=True)
+            for root in JsonReader(text).roots(start, end)
+        ]
+    except NotJsonError:
+        return None
+
+
+def _yaml(text: str, start: int, end: int) -> Iterator[Document]:
+    import yaml
+
+    loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    try:
+        parser = loader(text[start:end])
+        try:
+            yield from _Composer(parser.get_event, start).documents()
+        finally:
+            parser.dispose()
+    except yaml.MarkedYAMLError as problem:
+        position = _position(problem.problem_mark, problem.context_mark)
+        told = ": ".join(part for part in (problem.context, problem.problem) if part)
+        raise TextError(start + position, f"broken YAML: {told}", is_broken=True) from None
+    except yaml.reader.ReaderError as problem:
+        raise TextError(start + problem.position, f"broken YAML: {problem.reason}") from None
+
+
+def _position(*marks: Any) -> int:
+    return next((mark.index for mark in marks if mark), 0)
+
+
+class _Composer:
+    """Events of one stream to trees."""
+
+    def __init__(self, next_event: Any, base: int) -> None:
+        self._next = next_event
+        self._base = base
+        self._anchors: dict[str, Scalar | Mapping | Sequence] = {}
+        self._aliases = 0
+
+    def documents(self) -> Iterator[Document]:
+        from yaml import DocumentStartEvent, StreamEndEvent
+
+        while not isinstance(event := self._next(), StreamEndEvent):
+            if not isinstance(event, DocumentStartEvent):
+                continue
+            start = self._base + _position(event.end_mark)
+            self._anchors, self._aliases = {}, 0
+            root, end = self._document()
+            if self._aliases:
+                _bounded(root, end - start)
+            if not (isinstance(root, Scalar) and not root.text and not root.style):
+                yield Document(start, end, root, self._aliases > 0)
+
+    def _document(self) -> tuple[Node, int]:
+        """The root, and where the document ends."""
+        from yaml import (
+            AliasEvent,
+            DocumentEndEvent,
+            MappingEndEvent,
+            MappingStartEvent,
+            ScalarEvent,
+            SequenceStartEvent,
+        )
+
+        top: list[Node] = []
+        open_: list[Mapping | Sequence] = []
+        siblings, base = top, self._base
+        while True:
+            event = self._next()
+            kind = event.__class__
+            if kind is DocumentEndEvent:
+                return top[0], base + event.start_mark.index
+            start, end = base + event.start_mark.index, base + event.end_mark.index
+            if kind is ScalarEvent:
+                scalar = Scalar(start, end, event.value, event.style or "", event.tag, event.anchor)
+                if event.anchor:
+                    self._anchors[event.anchor] = scalar
+                siblings.append(scalar)
+            elif kind is MappingStartEvent or kind is SequenceStartEvent:
+                flow = bool(event.flow_style)
+                node: Mapping | Sequence
+                if kind is MappingStartEvent:
+                    node = Mapping(start, end, end, flow, [], event.anchor)
+                else:
+                    node = Sequence(start, end, flow, [], event.anchor)
+                if event.anchor:
+                    self._anchors[event.anchor] = node
+                siblings.append(node)
+                open_.append(node)
+                siblings = node.children
+                if len(open_) > DEEPEST:
+                    raise TextError(
+                        start, f"nested more than {DEEPEST} levels deep; make it flatter"
+                    )
+            elif kind is AliasEvent:
+                siblings.append(self._alias(event.anchor, start, end, open_))
+            else:
+                done = open_.pop()
+                done.end = end
+                if kind is MappingEndEvent:
+                    look_at_keys(done.children[::2])
+                siblings = open_[-1].children if open_ else top
+
+    def _alias(self, name: str, start: int, end: int, open_: list[Mapping | Sequence]) -> Alias:
+        target = self._anchors.get(name)
+        if target is None:
+            raise TextError(
+                start, f"alias *{name} has no anchor &{name} before it; write the anchor"
+            )
+        if any(target is parent for parent in open_):
+            raise TextError(start, f"alias *{name} stands inside what it stands for; write it out")
+        self._aliases += 1
+        return Alias(start, end, target, target.text)
+
+
+def _bounded(root: Node, length: int) -> None:
+    """See that a tree is of a sane size once its aliases are written out."""
+    sizes: dict[int, int] = {}
+
+    def size(node: Node) -> int:
+        if isinstance(node, Alias):
+            return size(node.target)
+        if isinstance(node, Scalar):
+            return 1
+        if id(node) not in sizes:
+            sizes[id(node)] = 1 + sum(size(each) for each in node.children)
+        return sizes[id(node)]
+
+    if size(root) > LARGEST + length:
+        raise TextError(
+            root.start, f"its aliases write out to more than {LARGEST} parts; use fewer"
+        )

@@ -1,0 +1,83 @@
+"""The rights that the tables ask for: enough for what is done, and not one more."""
+
+import pytest
+
+from reroll.core.tables import rights
+from reroll.core.tables.kinds import KINDS, SOURCE_KINDS, Kind, Strategy
+
+
+def granted(rules: list[rights.Rule]) -> dict[str, set[str]]:
+    """The verbs by resource, whatever rule they stand in."""
+    found: dict[str, set[str]] = {}
+    for rule in rules:
+        for resource in rule["resources"]:
+            found.setdefault(resource, set()).update(rule["verbs"])
+    return found
+
+
+def test_the_rights_for_all_kinds() -> None:
+    looks = {"get", "list", "watch"}
+    changes = {*looks, "patch"}
+
+    assert granted(rights.cluster(KINDS)) == {
+        "namespaces": {"list", "watch"},
+        "configmaps": looks,
+        "secrets": looks,
+        "secretproviderclasspodstatuses": {"list", "watch"},
+        "secretproviderclasses": {"get"},
+        "deployments": changes,
+        "statefulsets": changes,
+        "daemonsets": changes,
+        "cronjobs": changes,
+        "jobs": {*changes, "create", "delete"},
+        "rollouts": changes,
+        "replicasets": {"list"},
+        "controllerrevisions": {"get", "list", "create", "delete"},
+        "pods": {"list"},
+        "pods/eviction": {"create"},
+        "events": {"create"},
+    }
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
+def test_one_kind_alone_needs_only_its_own_rights(kind: Kind) -> None:
+    found = granted(rights.cluster([kind], namespaces=False))
+
+    assert "namespaces" not in found
+    assert ("pods/eviction" in found) is (Strategy.EVICT in kind.strategies)
+    assert {other.plural for other in KINDS} & found.keys() - {"jobs"} == {kind.plural} - {"jobs"}
+
+
+def test_the_rest_is_for_its_own_namespace_and_for_named_objects() -> None:
+    rules = rights.own("digest-key", "leader")
+
+    assert granted(rules).keys() == {"secrets", "leases", "events"}
+    for rule in rules:
+        assert rule["verbs"] == ["create"] or rule["resourceNames"] in (["digest-key"], ["leader"])
+
+
+def test_a_resource_stands_in_one_rule_and_each_of_its_objects_in_another() -> None:
+    rules = rights.cluster(KINDS, features=rights.EVERYTHING)
+
+    resources = [
+        (*rule["apiGroups"], *rule["resources"], *rule.get("resourceNames", ())) for rule in rules
+    ]
+    assert len(resources) == len(set(resources))
+
+
+def test_a_feature_that_is_off_asks_for_nothing() -> None:
+    everything = granted(rights.cluster(KINDS))
+
+    less = granted(rights.cluster(KINDS, features=rights.DEFAULT - {rights.Feature.EVICT}))
+    assert everything.keys() - less.keys() == {"pods/eviction"}
+    least = rights.cluster(KINDS, features={rights.Feature.ROLLING})
+    assert "pods" not in granted(least)
+    assert "create" not in granted(least)["jobs"]
+    alone = rights.own("digest-key", "leader", features={rights.Feature.ROLLING})
+    assert granted(alone) == {"secrets": {"create", "get"}, "events": {"create"}}
+
+
+def test_a_source_that_does_not_count_is_not_read() -> None:
+    some = [source for source in SOURCE_KINDS if source.name != "Secret"]
+
+    assert "secrets" not in granted(rights.cluster(KINDS, sources=some))

@@ -1,0 +1,68 @@
+"""What is known of sources, whatever the order in which it came."""
+
+import msgspec
+
+from reroll.core.model.content import Content
+from reroll.core.model.key import Key
+from reroll.core.model.reference import ALWAYS
+from reroll.core.observe.snapshot import Absence
+from reroll.core.policy.policy import Policy
+from reroll.core.tables.kinds import source_kind
+from reroll.engine.content import Source
+from reroll.engine.globs import Globs
+from reroll.engine.scope import Scope
+from reroll.engine.sources import Sources
+
+SECRET = source_kind("secret")
+DB, WEB = Key("Secret", "shop", "db"), Key("Deployment", "shop", "web")
+
+
+def asking(asked: list[Key]) -> Sources:
+    return Sources(
+        Scope(Policy()),
+        Globs(),
+        read=asked.append,
+        notice=lambda *_: None,
+        met=lambda _: None,
+        expanded=lambda *_: None,
+    )
+
+
+def answer() -> Source:
+    return msgspec.json.decode(
+        b'{"metadata":{"namespace":"shop","name":"db","resourceVersion":"7"}}', type=Source
+    )
+
+
+def test_what_was_asked_for_before_its_watch_was_refused_does_not_count_as_read() -> None:
+    asked: list[Key] = []
+    sources = asking(asked)
+    assert SECRET
+    sources.link(WEB, set(), {DB: ALWAYS})
+    assert asked == [DB]
+
+    sources.refused("Secret", None)
+    sources.seen(SECRET, answer(), watched=False)
+    assert sources.content(DB) is Absence.FORBIDDEN
+
+    sources.allowed("Secret", None)
+    sources.seen(SECRET, answer(), watched=False)
+    assert isinstance(sources.content(DB), Content)
+
+
+def test_what_was_refused_is_read_once_it_is_allowed() -> None:
+    asked: list[Key] = []
+    sources = asking(asked)
+    assert SECRET
+    sources.link(WEB, set(), {DB: ALWAYS})
+    sources.seen(SECRET, answer(), watched=False)
+    sources.allowed("Secret", None)
+    assert asked == [DB]
+
+    sources.refused("Secret", "shop")
+    sources.refused("Secret", None)
+    sources.allowed("Secret", "shop")
+    assert asked == [DB]
+
+    sources.allowed("Secret", None)
+    assert asked == [DB, DB]
