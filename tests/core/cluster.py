@@ -14,7 +14,7 @@ import msgspec
 from tests.core import build
 from tests.core.build import DEPLOYMENT, EAGER, NOW, Document
 
-from reroll.core.decide.chains import plan
+from reroll.core.decide.chains import decide
 from reroll.core.decide.plan import Plan
 from reroll.core.dialects.table import ALL
 from reroll.core.model.content import Content
@@ -222,9 +222,9 @@ class Cluster:
         return self.seen is None or self.seen.record is None
 
     def decide(self) -> Plan:
-        decided = plan(seen := self.snapshot(), self.now)
+        decided = decide(seen := self.snapshot(), self.now)
         if decided.look_back:
-            decided = plan(msgspec.structs.replace(seen, history=self._history()), self.now)
+            decided = decide(msgspec.structs.replace(seen, history=self._history()), self.now)
         return decided
 
     def snapshot(self) -> Snapshot:
@@ -245,7 +245,7 @@ class Cluster:
         decided = self.decide()
         if decided.record is not None:
             self.write(build.patched(self.document, patch(self.seen, DEPLOYMENT, decided)))
-        if decided.roll is not None:
+        if decided.strategy is not None:
             self.rolls.append(decided)
         return decided
 

@@ -18,7 +18,7 @@ from tests.core.build import (
 from tests.core.build import decoded as manifest_of
 from tests.scenarios.custom import EXAMPLE_KINDS, SAMPLES
 
-from reroll.core.decide.chains import Plan, plan
+from reroll.core.decide.chains import decide
 from reroll.core.dialects.rows import Told
 from reroll.core.dialects.table import ALL
 from reroll.core.model.marks import Mark, own_mark
@@ -265,14 +265,14 @@ def test_whoever_opted_a_custom_kind_in_its_roll_is_one_patch_that_holds(
     held = content({"level": "new"}, Moment(200, 201), hashes=hashes)
 
     seen = Snapshot(found, row, policy, (used,), {key: held}, history=History())
-    decided = plan(seen, NOW)
+    decided = decide(seen, NOW)
     operations = patch(found, row, decided)
     after = patched(before, operations)
 
     assert policy.problems == ()
-    assert decided.roll in row.strategies
+    assert decided.strategy in row.strategies
     if row.stamp:
         written = at_path(after, row.stamp.path).keys() - notes.keys()
         assert written == {row.stamp.name or STAMP}
-    elif not ALL.of_values(policy.by, decided.roll):
+    elif not ALL.of_values(policy.by, decided.strategy):
         assert writes_template(row, operations)

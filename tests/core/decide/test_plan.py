@@ -6,7 +6,7 @@ import msgspec
 import pytest
 from tests.core.build import EAGER, KIND, NOW, configmap, content, reference, secret, snapshot
 
-from reroll.core.decide.chains import GATES, plan
+from reroll.core.decide.chains import GATES, decide
 from reroll.core.decide.plan import Plan
 from reroll.core.model.content import Content
 from reroll.core.model.digest import ABSENT, AWAITED, reference_digest
@@ -128,14 +128,14 @@ STOPS: dict[str, tuple[Snapshot, Reason]] = {
 
 @pytest.mark.parametrize(("seen", "reason"), STOPS.values(), ids=STOPS)
 def test_what_stops_a_roll_and_what_does_not(seen: Snapshot, reason: Reason) -> None:
-    found = plan(seen, NOW)
+    found = decide(seen, NOW)
 
     assert found.reason is reason
-    assert (found.roll is not None) is (reason is Reason.CONFIG_CHANGED)
+    assert (found.strategy is not None) is (reason is Reason.CONFIG_CHANGED)
 
 
 def test_a_held_roll_names_what_is_missing_and_what_to_do() -> None:
-    found = plan(snapshot({APP: HELD, DB: Absence.MISSING}, OLD), NOW)
+    found = decide(snapshot({APP: HELD, DB: Absence.MISSING}, OLD), NOW)
 
     assert found.message == (
         "a source that its pods cannot start without does not exist: Secret shop/db; create it"
@@ -151,7 +151,7 @@ def test_problems_travel_with_every_plan() -> None:
 
     for record_ in (OLD, CURRENT):
         fresh = msgspec.structs.replace(seen.workload, record=record_)
-        found = plan(msgspec.structs.replace(seen, workload=fresh), NOW)
+        found = decide(msgspec.structs.replace(seen, workload=fresh), NOW)
         assert found.problems == (one, two, three)
 
 
@@ -160,7 +160,7 @@ def test_a_workload_with_more_sources_than_a_record_holds_is_told_so() -> None:
 
     def with_sources(count: int) -> Plan:
         many = [Reference(configmap(f"a-rather-long-name-of-a-source-{n}")) for n in range(count)]
-        return plan(snapshot(dict.fromkeys(many, FOUND)), NOW)
+        return decide(snapshot(dict.fromkeys(many, FOUND)), NOW)
 
     assert with_sources(2_000).reason is Reason.ADOPTED
     found = with_sources(4_000)
@@ -175,7 +175,7 @@ def test_adopting_records_everything_and_rolls_nothing() -> None:
     maybe = Reference(configmap("maybe"))
     seen = snapshot({APP: FOUND, DB: Absence.MISSING, maybe: Absence.MISSING}, kind=KIND["Job"])
 
-    found = plan(seen, NOW)
+    found = decide(seen, NOW)
 
     assert found == Plan(
         Reason.ADOPTED,
@@ -191,7 +191,7 @@ def test_adopting_records_everything_and_rolls_nothing() -> None:
 def test_a_record_that_cannot_be_read_is_made_anew_with_a_word_about_it() -> None:
     spoilt = {"record": Unreadable("it is bad"), "highest": 3}
 
-    found = plan(snapshot({APP: FOUND}, kind=KIND["Job"], changes=spoilt), NOW)
+    found = decide(snapshot({APP: FOUND}, kind=KIND["Job"], changes=spoilt), NOW)
 
     assert found.reason is Reason.ADOPTED
     assert found.message.startswith("its record could not be used (it is bad); seen for the first")
@@ -206,16 +206,16 @@ def test_a_change_watched_before_the_adoption_rolls() -> None:
     """The pods are older than it: they were there when the workload was first seen."""
     held = content({"a": "new"}, Moment(150, 151))
 
-    assert plan(snapshot({APP: held}, changes={"seen": 150}), NOW).roll is Strategy.STAMP
-    assert plan(snapshot({APP: held}, changes={"seen": 151}), NOW).reason is Reason.ADOPTED
-    assert plan(snapshot({APP: held}, changes={"seen": 0}), NOW).reason is Reason.ADOPTED
+    assert decide(snapshot({APP: held}, changes={"seen": 150}), NOW).roll is Strategy.STAMP
+    assert decide(snapshot({APP: held}, changes={"seen": 151}), NOW).reason is Reason.ADOPTED
+    assert decide(snapshot({APP: held}, changes={"seen": 0}), NOW).reason is Reason.ADOPTED
 
 
 def test_a_required_source_made_before_the_adoption_does_not_roll() -> None:
     """As when a folder is applied with the workload first: no pod can have started without it."""
     held = content({"a": "new"}, Moment(150, 151), created=True)
 
-    assert plan(snapshot({APP: held}, changes={"seen": 150}), NOW).reason is Reason.ADOPTED
+    assert decide(snapshot({APP: held}, changes={"seen": 150}), NOW).reason is Reason.ADOPTED
 
 
 # Rolling
@@ -230,12 +230,12 @@ def test_a_roll_says_how_and_why_and_what_to_write(kind: Kind, strategy: Strateg
     held = content({"a": "new", "b": ""}, NEW, changed_keys=frozenset("ba"))
     seen = snapshot({APP: held}, OLD, kind=kind, policy=policy)
 
-    found = plan(seen, NOW)
+    found = decide(seen, NOW)
 
     wanted = {"configmap/app": digest(APP, held)}
     lasting = strategy in {Strategy.EVICT, Strategy.RELOAD}
     number = max(5, FIRST_SECOND) + 1 if kind.copies_record else 6
-    assert (found.roll, found.message) == (strategy, "configmap/app changed (a, b)")
+    assert (found.strategy, found.message) == (strategy, "configmap/app changed (a, b)")
     assert found.record == Record(
         number,
         NOW,
@@ -254,14 +254,14 @@ def test_only_the_keys_that_are_used_are_told() -> None:
     held = content({"a": "new", "b": "new", "c": "new"}, NEW, changed_keys=frozenset("abc"))
     old = Record(5, NOW, "", {"configmap/app#a": "old"})
 
-    found = plan(snapshot({ref: held}, old), NOW)
+    found = decide(snapshot({ref: held}, old), NOW)
 
     assert found.message == "configmap/app#a changed (a)"
 
 
 def test_several_changes_are_one_roll() -> None:
     other = reference(configmap("other"))
-    found = plan(
+    found = decide(
         snapshot({APP: HELD, other: HELD}, record(configmap_app="old", configmap_other="old")), NOW
     )
 
@@ -271,10 +271,10 @@ def test_several_changes_are_one_roll() -> None:
 
 def test_a_stamp_that_the_template_has_already_is_made_another() -> None:
     """The pods have another content, so the same value would replace none of them."""
-    value = plan(snapshot({APP: HELD}, OLD), NOW).stamp
+    value = decide(snapshot({APP: HELD}, OLD), NOW).stamp
 
     for name in (STAMP, STAMP_ENV):
-        found = plan(snapshot({APP: HELD}, OLD, changes={"marks": {name: value}}), NOW)
+        found = decide(snapshot({APP: HELD}, OLD, changes={"marks": {name: value}}), NOW)
         assert found.record is not None
         assert found.stamp == f"{value}-{found.record.n}"
 
@@ -283,9 +283,9 @@ def test_work_of_an_earlier_roll_goes_on_until_something_changes_or_is_missing()
     todo = Todo("evict", NOW)
     current, old = (msgspec.structs.replace(one, todo=todo) for one in (CURRENT, OLD))
 
-    assert plan(snapshot({APP: HELD}, current), NOW).resume == todo
-    assert plan(snapshot({APP: HELD}, old), NOW).roll is Strategy.STAMP
-    assert plan(snapshot({APP: Absence.MISSING}, current), NOW).reason is Reason.SOURCE_MISSING
+    assert decide(snapshot({APP: HELD}, current), NOW).resume == todo
+    assert decide(snapshot({APP: HELD}, old), NOW).roll is Strategy.STAMP
+    assert decide(snapshot({APP: Absence.MISSING}, current), NOW).reason is Reason.SOURCE_MISSING
 
 
 # Debouncing
@@ -314,19 +314,19 @@ def test_a_roll_waits_for_quiet_but_not_for_ever(
         waiting_since=waiting_since, quiet_since=quiet_since,
     )  # fmt: skip
 
-    found = plan(seen, NOW)
+    found = decide(seen, NOW)
 
     if until is None:
-        assert found.roll
+        assert found.strategy
     else:
         assert found.reason is Reason.DEBOUNCING
-        assert found.revisit_at == NOW + timedelta(seconds=until)
+        assert found.look_at == NOW + timedelta(seconds=until)
 
 
 def test_a_workload_that_asks_for_more_quiet_than_the_limit_gets_it() -> None:
     policy = Policy(enabled=True, debounce=timedelta(minutes=1))
     since = NOW - timedelta(seconds=30)
 
-    found = plan(snapshot({APP: HELD}, OLD, policy=policy, waiting_since=since), NOW)
+    found = decide(snapshot({APP: HELD}, OLD, policy=policy, waiting_since=since), NOW)
 
-    assert found.revisit_at == since + timedelta(minutes=1)
+    assert found.look_at == since + timedelta(minutes=1)

@@ -6,8 +6,10 @@ import msgspec
 import pytest
 from tests.core.build import DEPLOYMENT, EAGER, KIND, NOW, configmap, content, reference, snapshot
 
-from reroll.core.decide.chains import declined, plan, restart
+from reroll.core.decide.chains import decide
 from reroll.core.decide.plan import Plan
+from reroll.core.decide.roll import restart
+from reroll.core.decide.rollback import declined
 from reroll.core.model.content import Content
 from reroll.core.model.digest import reference_digest
 from reroll.core.model.moment import Moment
@@ -27,18 +29,18 @@ LATER = NOW + timedelta(hours=1)
 
 def holding(hold: Hold | None, record: Record | None = OLD, there: Content = HELD) -> Plan:
     policy = msgspec.structs.replace(EAGER, hold=hold)
-    return plan(snapshot({APP: there}, record, policy=policy), NOW)
+    return decide(snapshot({APP: there}, record, policy=policy), NOW)
 
 
 def test_a_held_roll_waits_and_says_why_and_until_when() -> None:
     found = holding(Hold(LATER, "incident 42"))
 
-    assert (found.reason, found.roll, found.revisit_at) == (Reason.HELD, None, LATER)
+    assert (found.reason, found.strategy, found.look_at) == (Reason.HELD, None, LATER)
     assert "until 2026-03-01 13:00:00 UTC: incident 42" in found.message
 
 
 def test_a_hold_without_an_end_waits_for_a_person() -> None:
-    assert (holding(Hold()).reason, holding(Hold()).revisit_at) == (Reason.HELD, None)
+    assert (holding(Hold()).reason, holding(Hold()).look_at) == (Reason.HELD, None)
 
 
 def test_a_hold_that_is_over_holds_nothing() -> None:
@@ -63,10 +65,10 @@ def test_a_restart_takes_along_what_changed() -> None:
     found = restart(snapshot({APP: HELD}, OLD), NOW, "new certificates")
 
     assert found.message == "new certificates"
-    assert found.roll is Strategy.RESTART
+    assert found.strategy is Strategy.RESTART
     assert found.record is not None
     assert found.record.s == {"configmap/app": reference_digest(APP, HELD, "")}
-    after = plan(snapshot({APP: HELD}, found.record), NOW)
+    after = decide(snapshot({APP: HELD}, found.record), NOW)
     assert after.reason is Reason.UP_TO_DATE
 
 

@@ -17,7 +17,7 @@ from tests.core.build import (
 )
 from tests.core.cluster import Cluster
 
-from reroll.core.decide.chains import plan
+from reroll.core.decide.chains import decide
 from reroll.core.model.moment import Moment
 from reroll.core.model.record import Record
 from reroll.core.model.reference import Reference
@@ -52,7 +52,7 @@ VERSIONS = {
 def test_versions_tell_the_order_and_no_history_is_asked_for(
     template_: Moment, changed: Moment, reason: Reason
 ) -> None:
-    assert plan(look(template_, changed), NOW).reason is reason
+    assert decide(look(template_, changed), NOW).reason is reason
 
 
 TIMES = {
@@ -70,8 +70,8 @@ def test_times_tell_the_order_where_versions_cannot(
 ) -> None:
     seen = look(Moment(0, 300), msgspec.structs.replace(Moment(0, 250), at=at))
 
-    first = plan(seen, NOW)
-    second = plan(msgspec.structs.replace(seen, history=History(newest)), NOW)
+    first = decide(seen, NOW)
+    second = decide(msgspec.structs.replace(seen, history=History(newest)), NOW)
 
     assert (first.reason, first.look_back) == (Reason.LOOKING_BACK, True)
     assert (second.reason, second.look_back) == (reason, False)
@@ -79,7 +79,7 @@ def test_times_tell_the_order_where_versions_cannot(
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
 def test_history_is_asked_for_only_where_there_is_one(kind: Kind) -> None:
-    found = plan(look(Moment(0, 300), Moment(0, 250), kind), NOW)
+    found = decide(look(Moment(0, 300), Moment(0, 250), kind), NOW)
 
     assert found.look_back is bool(kind.revisions)
     assert (found.reason is ROLLS) is not found.look_back
@@ -90,9 +90,9 @@ def test_a_template_that_replaces_no_pods_is_no_roll() -> None:
     seen = look(Moment(210, 211), Moment(200, 201), KIND["StatefulSet"])
     on_delete = msgspec.structs.replace(seen.workload, replaces_pods=False)
 
-    assert plan(seen, NOW).reason is COUNTS
-    assert plan(msgspec.structs.replace(seen, workload=on_delete), NOW).reason is ROLLS
-    assert plan(look(Moment(210, 211), Moment(200, 201), KIND["CronJob"]), NOW).reason is ROLLS
+    assert decide(seen, NOW).reason is COUNTS
+    assert decide(msgspec.structs.replace(seen, workload=on_delete), NOW).reason is ROLLS
+    assert decide(look(Moment(210, 211), Moment(200, 201), KIND["CronJob"]), NOW).reason is ROLLS
 
 
 def test_one_newer_content_is_enough_to_roll() -> None:
@@ -104,7 +104,7 @@ def test_one_newer_content_is_enough_to_roll() -> None:
     record = msgspec.structs.replace(OLD, s={"configmap/app": "old", "configmap/other": "old"})
     seen = snapshot(contents, record, changes={"template": Moment(210, 211)})
 
-    assert plan(seen, NOW).reason is ROLLS
+    assert decide(seen, NOW).reason is ROLLS
 
 
 def test_pods_that_were_made_while_a_source_was_away_have_it_no_more() -> None:
@@ -118,7 +118,7 @@ def test_pods_that_were_made_while_a_source_was_away_have_it_no_more() -> None:
     ):
         changes = {"template": template_, "replaces_pods": replaces}
         seen = snapshot({maybe: Absence.MISSING}, OLD, changes=changes, gone={APP: gone})
-        assert plan(seen, NOW).reason is (Reason.UP_TO_DATE if kept else Reason.RECORDED)
+        assert decide(seen, NOW).reason is (Reason.UP_TO_DATE if kept else Reason.RECORDED)
 
 
 NEW_REFERENCES = {
@@ -134,7 +134,7 @@ def test_what_becomes_of_a_new_reference(changed: Moment, reason: Reason) -> Non
     record = Record(5, NOW + timedelta(milliseconds=700), "Adopted", {})
     held = content({"a": "new"}, changed)
 
-    found = plan(snapshot({USED: held}, record, changes={"template": Moment(205, 206)}), NOW)
+    found = decide(snapshot({USED: held}, record, changes={"template": Moment(205, 206)}), NOW)
 
     assert found.reason is reason
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.core.build import NOW, content, snapshot
 
-from reroll.core.decide.chains import plan
+from reroll.core.decide.chains import decide
 from reroll.core.model.digest import ABSENT, AWAITED
 from reroll.core.model.key import Key
 from reroll.core.model.moment import Moment
@@ -65,19 +65,19 @@ def snapshots(draw: st.DrawFn) -> Snapshot:
 
 @given(snapshots())
 def test_planning_twice_is_planning_once(seen: Snapshot) -> None:
-    assert plan(seen, NOW) == plan(seen, NOW)
+    assert decide(seen, NOW) == decide(seen, NOW)
 
 
 @given(snapshots())
 def test_after_its_record_is_written_a_plan_has_nothing_more_to_do(seen: Snapshot) -> None:
-    first = plan(seen, NOW)
+    first = decide(seen, NOW)
     if first.record is None:
         return
     wrote = msgspec.structs.replace(
         seen.workload, record=first.record, highest=max(seen.workload.highest, first.record.n)
     )
 
-    second = plan(msgspec.structs.replace(seen, workload=wrote), NOW)
+    second = decide(msgspec.structs.replace(seen, workload=wrote), NOW)
 
     assert second.record is None
     assert second.reason is Reason.UP_TO_DATE

@@ -7,9 +7,10 @@ import msgspec
 import pytest
 from tests.core.build import EAGER, KIND, NOW, configmap, content, reference, secret, snapshot
 
-from reroll.core.decide.chains import plan, restart
+from reroll.core.decide.chains import decide
 from reroll.core.decide.pin_state import released
 from reroll.core.decide.plan import Plan
+from reroll.core.decide.roll import restart
 from reroll.core.model.content import Content
 from reroll.core.model.digest import reference_digest
 from reroll.core.model.key import Key
@@ -70,7 +71,7 @@ def seen(
 
 
 def decided(*args: Any, **more: Any) -> Plan:
-    return plan(seen(*args, **more), NOW)
+    return decide(seen(*args, **more), NOW)
 
 
 def written(found: Plan) -> tuple[Pins, Pins]:
@@ -82,7 +83,7 @@ def written(found: Plan) -> tuple[Pins, Pins]:
 
 def test_a_template_without_pins_gets_them_once_and_the_record_comes_first() -> None:
     first = decided({APP: ONE}, None)
-    assert (first.reason, first.pins, first.roll) == (Reason.ADOPTED, None, None)
+    assert (first.reason, first.pins, first.strategy) == (Reason.ADOPTED, None, None)
     assert first.record is not None
     assert read_pins(first.record.pins or "") == pins()
 
@@ -185,7 +186,7 @@ def test_released_it_rolls_to_what_is_there_now() -> None:
     free = released(held, NOW)
     assert released(CHOSEN, NOW) is None
     found = decided({APP: TWO}, free, pins(ONE))
-    assert (found.reason, found.roll) == (Reason.RELEASED, Strategy.STAMP)
+    assert (found.reason, found.strategy) == (Reason.RELEASED, Strategy.STAMP)
     assert written(found) == (pins(TWO), pins(TWO))
 
 
@@ -331,7 +332,7 @@ def test_pods_that_are_replaced_by_hand_or_by_eviction_get_the_pins_of_the_templ
 
 def test_a_restart_by_hand_keeps_the_pins_and_records_nothing() -> None:
     found = restart(seen({APP: TWO}, record({APP: ONE}, pins()), pins()), NOW, "why not")
-    assert (found.record, found.pins, found.roll) == (None, None, Strategy.RESTART)
+    assert (found.record, found.pins, found.strategy) == (None, None, Strategy.RESTART)
 
 
 def test_without_anything_to_pin_a_roll_is_as_any_other() -> None:
@@ -339,7 +340,7 @@ def test_without_anything_to_pin_a_roll_is_as_any_other() -> None:
     after = msgspec.structs.replace(TWO, immutable=True)
     with_pins = seen({APP: after}, record({APP: before}, {}))
     without = seen({APP: after}, record({APP: before}, None), policy=EAGER)
-    both = [patch(one.workload, KINDS[0], plan(one, NOW)) for one in (with_pins, without)]
+    both = [patch(one.workload, KINDS[0], decide(one, NOW)) for one in (with_pins, without)]
     assert [one["path"] for one in both[0]] == [one["path"] for one in both[1]]
 
 
@@ -352,7 +353,7 @@ def test_a_rollout_is_restarted_only_if_its_template_stays_as_it_is(pinned: bool
     after = {one: msgspec.structs.replace(held, changed=LATER) for one, held in after.items()}
     rollout = KIND["Rollout"]
     given = seen(after, record(before, pins()), pins(), kind=rollout, policy=policy)
-    operations = patch(given.workload, rollout, plan(given, NOW))
+    operations = patch(given.workload, rollout, decide(given, NOW))
     restarts = [one for one in operations if one["path"] == "/spec/restartAt"]
     assert bool(restarts) is not pinned
 
@@ -375,7 +376,7 @@ def test_pins_that_somebody_takes_out_again_are_put_back_only_now_and_then() -> 
     last = record({APP: ONE}, pins(), why="Pinned", rolled=NOW - timedelta(minutes=1))
     found = decided({APP: ONE}, last)
     assert found.reason is Reason.PINS_REMOVED
-    assert found.revisit_at == NOW + timedelta(minutes=4)
+    assert found.look_at == NOW + timedelta(minutes=4)
     later = msgspec.structs.replace(last, rolled=NOW - timedelta(minutes=6))
     assert decided({APP: ONE}, later).reason is Reason.PINNED
     changed = decided({APP: TWO}, last)

@@ -4,7 +4,7 @@ import msgspec
 import pytest
 from tests.core.build import NOW, configmap, content, reference, secret, snapshot
 
-from reroll.core.decide.chains import plan
+from reroll.core.decide.chains import decide
 from reroll.core.decide.plan import Plan
 from reroll.core.model.content import Content
 from reroll.core.model.digest import ABSENT, reference_digest
@@ -32,7 +32,7 @@ def record(ref: Reference, then: Content, key_id: str) -> Record:
 def after_rotation(now: Content, then: str = "old") -> Plan:
     """The record was made with k1, and k2 is the key to write with."""
     old = record(DB, held(then, **K1), "k1")
-    return plan(snapshot({DB: now}, old, keys=ON_K2), NOW)
+    return decide(snapshot({DB: now}, old, keys=ON_K2), NOW)
 
 
 def test_a_rotated_key_is_carried_along_without_a_roll() -> None:
@@ -69,17 +69,17 @@ def test_a_lost_key_hides_no_change_of_another_source() -> None:
     )
     now = {DB: held("new", **K2), APP: content({"a": "new"}, Moment(200, 201))}
 
-    found = plan(snapshot(now, old, keys=ON_K2), NOW)
+    found = decide(snapshot(now, old, keys=ON_K2), NOW)
 
     assert [change.entry for change in found.changes] == ["configmap/app"]
-    assert found.roll
+    assert found.strategy
 
 
 @pytest.mark.parametrize("keys", [Keys("k1"), ON_K2], ids=["same key", "another key"])
 def test_the_key_does_not_matter_to_what_is_not_keyed(keys: Keys) -> None:
     now = content({"a": "1"})
 
-    found = plan(snapshot({APP: now}, record(APP, now, "k1"), keys=keys), NOW)
+    found = decide(snapshot({APP: now}, record(APP, now, "k1"), keys=keys), NOW)
 
     assert found.reason is Reason.UP_TO_DATE
 
@@ -90,7 +90,7 @@ def test_a_key_that_only_a_config_map_was_recorded_with_is_not_missed() -> None:
     old = record(APP, now, "k1")
     seen = snapshot({APP: now, DB: held("x", **K2)}, old, keys=Keys("k2"))
 
-    assert plan(seen, NOW).reason is Reason.KEY_ROTATED
+    assert decide(seen, NOW).reason is Reason.KEY_ROTATED
 
 
 # Globs
@@ -109,7 +109,7 @@ def globbed(*names: str, known: tuple[str, ...], pattern: bool = True) -> Plan:
     }
     old = Record(5, NOW, "Adopted", entries | ({PATTERN: "*"} if pattern else {}))
     sources: dict[Reference, Content | Absence] = {found_by_glob(name): now for name in names}
-    return plan(
+    return decide(
         snapshot(sources, old, patterns=(PATTERN,), changes={"template": Moment(by=80)}), NOW
     )
 
@@ -122,7 +122,7 @@ def test_one_more_match_of_a_glob_rolls() -> None:
     found = globbed("ca-1", "ca-2", known=("ca-1",))
 
     assert found.message == "configmap/ca-2 changed"
-    assert found.roll
+    assert found.strategy
     assert globbed("ca-1", known=()).roll
 
 
@@ -146,7 +146,7 @@ def test_a_source_that_an_annotation_adds_is_recorded_whenever_it_changed() -> N
     ref = Reference(configmap("extra"), added=True)
     late = content({"a": "1"}, Moment(200, 201, NOW))
 
-    found = plan(snapshot({ref: late}, Record(5, NOW, "Adopted", {})), NOW)
+    found = decide(snapshot({ref: late}, Record(5, NOW, "Adopted", {})), NOW)
 
     assert found.reason is Reason.RECORDED
 
@@ -164,7 +164,7 @@ def vault(version: str) -> Content:
 def test_what_pods_report_to_have_mounted_first_is_no_news(before: dict[str, str] | None) -> None:
     old = None if before is None else Record(5, NOW, "Adopted", before)
 
-    found = plan(snapshot({VAULT: vault("1")}, old), NOW)
+    found = decide(snapshot({VAULT: vault("1")}, old), NOW)
 
     assert found.reason in {Reason.ADOPTED, Reason.RECORDED}
 
@@ -172,14 +172,14 @@ def test_what_pods_report_to_have_mounted_first_is_no_news(before: dict[str, str
 def test_a_version_that_the_driver_rotated_rolls() -> None:
     old = record(VAULT, vault("1"), "")
 
-    assert plan(snapshot({VAULT: vault("2")}, old), NOW).reason is Reason.CONFIG_CHANGED
+    assert decide(snapshot({VAULT: vault("2")}, old), NOW).reason is Reason.CONFIG_CHANGED
 
 
 def test_a_class_that_no_pod_reports_holds_nothing() -> None:
     old = Record(5, NOW, "Adopted", {"configmap/app": "old"})
     now = {APP: content({"a": "new"}, Moment(200, 201)), VAULT: Absence.MISSING}
 
-    assert plan(snapshot(now, old), NOW).reason is Reason.CONFIG_CHANGED
+    assert decide(snapshot(now, old), NOW).reason is Reason.CONFIG_CHANGED
 
 
 # What may not be read
@@ -191,14 +191,14 @@ def test_a_source_that_may_not_be_read_stays_as_it_was_recorded() -> None:
     hidden = Reference(configmap("x"))
     now = {APP: content({"a": "new"}, Moment(200, 201)), hidden: Absence.FORBIDDEN}
 
-    found = plan(snapshot(now, old), NOW)
+    found = decide(snapshot(now, old), NOW)
 
     assert found.record is not None
     assert found.record.s["configmap/x"] == "d"
 
 
 def test_a_source_that_could_never_be_read_is_not_recorded() -> None:
-    found = plan(snapshot({APP: Absence.FORBIDDEN}), NOW)
+    found = decide(snapshot({APP: Absence.FORBIDDEN}), NOW)
 
     assert found.record is not None
     assert found.record.s == {}

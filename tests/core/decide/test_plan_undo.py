@@ -6,7 +6,7 @@ import pytest
 from tests.core.build import NOW, content, reference, snapshot, template
 from tests.core.cluster import APP, MAYBE, NOTHING, ROLLED, USES, Cluster, adopted, reasons
 
-from reroll.core.decide.chains import plan
+from reroll.core.decide.chains import decide
 from reroll.core.model.moment import Moment
 from reroll.core.model.record import Record
 from reroll.core.observe.snapshot import History
@@ -39,7 +39,7 @@ def test_a_lower_number_is_an_undo_only_where_records_come_back_with_one(kind: K
 
     later = Record(6, NOW, "ConfigChanged", {})
     for more in ({"changes": {"highest": 6}}, {"history": History(latest=later)}):
-        found = plan(snapshot({used: held}, old, kind=kind, **more), NOW)
+        found = decide(snapshot({used: held}, old, kind=kind, **more), NOW)
         assert (found.reason is Reason.UNDONE) is kind.copies_record
 
 
