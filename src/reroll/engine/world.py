@@ -28,6 +28,7 @@ from reroll.engine.lenders import Lenders
 from reroll.engine.reach import consented, unreachable
 from reroll.engine.scope import NOWHERE, NamespaceInfo, Namespaces, Scope
 from reroll.engine.sources import Sources
+from reroll.engine.wants import NamespaceWorkloads, Want
 
 
 class Tracked:
@@ -56,18 +57,19 @@ class Tracked:
 
 
 class World:
-    """`wake(key, urgent)`: look at a workload. `read(key)`: what no watch brings, see `Reader`."""
+    """`wake(key, urgent)`: look at a workload. `want(…)`: read what no watch brings."""
 
     def __init__(
         self,
         clock: Clock,
         scope: Scope,
+        digest_keys: Key,
         *,
         wake: Callable[[Key, bool], None],
-        read: Callable[[Key], None],
+        want: Callable[[Want], None],
     ) -> None:
         self.workloads: dict[Key, Tracked] = {}
-        self.namespaces = Namespaces(scope, lambda name: read(Key("Namespace", "", name)))
+        self.namespaces = Namespaces(scope, lambda name: want(NamespaceWorkloads(name)))
         self.keys = Keys()
         self.supposed: set[Key] = set()
         """Workloads that are kept as if they were opted in, whether or not they are."""
@@ -78,14 +80,15 @@ class World:
         self._clock = clock
         self._scope = scope
         self.dialects, self.tables = scope.dialects, scope.tables
-        self._wake, self._read = wake, read
+        self._wake = wake
         self._globs = Globs()
-        self.lenders = Lenders(self.dialects.words, read)
-        self.copies = Copies(lambda key: wake(key, True), read)
+        self.lenders = Lenders(self.dialects.words, want)
+        self.copies = Copies(lambda key: wake(key, True), want)
         self.sources = Sources(
             scope,
             self._globs,
-            read=read,
+            digest_keys,
+            want=want,
             notice=self._notice,
             met=self._met,
             expanded=self.expanded,
@@ -256,7 +259,7 @@ class World:
     def _glob(self, key: Key, found: Policy) -> None:
         globs = (p for p in found.named if p.is_glob and not self._scope.is_out_of_reach(p))
         for place in self._globs.use(key, globs):
-            self.sources.want(Key(*place, ""))
+            self.sources.expand(*place)
 
     def expanded(self, kind: str, namespace: str) -> None:
         """What globs mean in a namespace is known, so that those who use one can be decided on."""

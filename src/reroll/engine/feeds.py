@@ -3,7 +3,7 @@
 A handler decides nothing. It also closes lists: what was known and did not come is gone.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from typing import Any, TypeVar
 
 from reroll.core.model.key import Key
@@ -12,6 +12,7 @@ from reroll.core.model.moment import Moment
 from reroll.core.revisions.copies import is_copy
 from reroll.core.tables.kinds import Kind, SourceKind, Watched
 from reroll.engine.content import MountReport, Source, Stub, model
+from reroll.engine.wants import DigestKeys, GlobMatches, NamespaceWorkloads, Want
 from reroll.engine.world import World
 from reroll.kube import watch
 from reroll.kube.errors import Malformed
@@ -24,20 +25,21 @@ class Feed:
     """Base of the handlers: what to do with an object, and with one that is gone."""
 
     kind: str
+    model: type[Any]
     whole = True
     """It brings all of an object that is needed."""
 
     def __init__(
-        self, world: World, namespace: str | None, odd: Callable[[Malformed], None]
+        self, world: World, namespace: str | None, malformed: Callable[[Malformed], None]
     ) -> None:
-        self._world, self._namespace, self._odd = world, namespace, odd
+        self._world, self.namespace, self._malformed = world, namespace, malformed
         self._unseen: set[Key] = set()
         self.begun = False
         """Whether a list has begun: until then, what exists is still to come."""
 
     def is_to_bring(self, key: Key) -> bool:
         """Whether the first list, which is still to come, brings this object."""
-        return self.whole and not self.begun and self._namespace in {None, key.namespace}
+        return self.whole and not self.begun and self.namespace in {None, key.namespace}
 
     def __call__(self, event: watch.Event[Any]) -> None:
         if isinstance(event, watch.Apply):
@@ -55,7 +57,7 @@ class Feed:
             self._unseen, self.begun = set(self._known()), True
             self._close(0)
         else:
-            self._odd(event)
+            self._malformed(event)
 
     def _close(self, version: int) -> None:
         """What was known when the list began and did not come is gone."""
@@ -83,9 +85,13 @@ class WorkloadFeed(Feed):
     model = Manifest
 
     def __init__(
-        self, world: World, kind: Kind, namespace: str | None, odd: Callable[[Malformed], None]
+        self,
+        world: World,
+        kind: Kind,
+        namespace: str | None,
+        malformed: Callable[[Malformed], None],
     ) -> None:
-        super().__init__(world, namespace, odd)
+        super().__init__(world, namespace, malformed)
         self.kind = kind.name
         self._row = kind
 
@@ -99,7 +105,7 @@ class WorkloadFeed(Feed):
         return (
             key
             for key in self._world.everything()
-            if key.kind == self.kind and self._namespace in {None, key.namespace}
+            if key.kind == self.kind and self.namespace in {None, key.namespace}
         )
 
 
@@ -113,9 +119,9 @@ class SourceFeed(Feed):
         world: World,
         kind: SourceKind,
         namespace: str | None,
-        odd: Callable[[Malformed], None],
+        malformed: Callable[[Malformed], None],
     ) -> None:
-        super().__init__(world, namespace, odd)
+        super().__init__(world, namespace, malformed)
         self.kind = kind.name
         self._row = kind
         if kind.paths and self.whole:
@@ -130,14 +136,14 @@ class SourceFeed(Feed):
         self._world.sources.gone(key, version)
 
     def _known(self) -> Iterator[Key]:
-        yield from self._world.sources.of(self.kind, self._namespace)
-        yield from self._world.copies.of(self.kind, self._namespace)
+        yield from self._world.sources.of(self.kind, self.namespace)
+        yield from self._world.copies.of(self.kind, self.namespace)
 
     def _close(self, version: int) -> None:
         super()._close(version)
-        self._world.copies.listed(self.kind, self._namespace)
+        self._world.copies.listed(self.kind, self.namespace)
         if self.whole:
-            for key in self._world.sources.of(self.kind, self._namespace):
+            for key in self._world.sources.of(self.kind, self.namespace):
                 self._world.sources.confirmed(key, version)
 
 
@@ -165,9 +171,9 @@ class MountFeed(SourceFeed):
         world: World,
         kind: SourceKind,
         namespace: str | None,
-        odd: Callable[[Malformed], None],
+        malformed: Callable[[Malformed], None],
     ) -> None:
-        super().__init__(world, kind, namespace, odd)
+        super().__init__(world, kind, namespace, malformed)
         self._reports: dict[Key, dict[str, MountReport]] = {}
 
     def _key(self, obj: MountReport) -> Key:
@@ -216,6 +222,31 @@ class NamespaceFeed(Feed):
 
     def _known(self) -> Iterator[Key]:
         return (Key(self.kind, "", name) for name in self._world.namespaces)
+
+
+class Feeds:
+    """All handlers of one observer: which objects their first lists are still to bring."""
+
+    def __init__(self, kinds: Collection[str]) -> None:
+        self._kinds = kinds
+        self._by_kind: dict[str, list[Feed]] = {}
+
+    def add(self, feed: Feed) -> None:
+        self._by_kind.setdefault(feed.kind, []).append(feed)
+
+    @property
+    def mounts(self) -> list["MountFeed"]:
+        every = (feed for feeds in self._by_kind.values() for feed in feeds)
+        return [feed for feed in every if isinstance(feed, MountFeed)]
+
+    def will_bring(self, want: Want) -> bool:
+        """Whether a list that is still to come brings this anyway."""
+        if isinstance(want, NamespaceWorkloads):
+            feeds = (feed for kind in self._kinds for feed in self._by_kind.get(kind, ()))
+            return not any(feed.begun for feed in feeds)
+        if isinstance(want, DigestKeys | GlobMatches) or not want.key.name:
+            return False
+        return any(feed.is_to_bring(want.key) for feed in self._by_kind.get(want.key.kind, ()))
 
 
 FEEDS: dict[Watched, type[SourceFeed]] = {
