@@ -5,12 +5,11 @@ as the one who asks (which everybody may), or about a service account (which adm
 """
 
 import asyncio
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
 
-from reroll.answers.doctor.findings import Check, Finding
 from reroll.core.tables.kinds import Kind, SourceKind
 from reroll.core.tables.rights import Feature, Place, Right, rights
 from reroll.kube import wire
@@ -19,7 +18,6 @@ from reroll.kube.together import together
 
 GROUP = "authorization.k8s.io"
 AT_ONCE = 8
-ACCESS = Check("rights")
 
 
 class Subject(NamedTuple):
@@ -134,34 +132,21 @@ def _review(question: Question, subject: Subject | None) -> wire.Request:
 
 
 def by_feature(lacking: Iterable[Question]) -> dict[Feature, list[Question]]:
-    found: dict[Feature, list[Question]] = {}
-    for one in lacking:
-        found.setdefault(one.feature, []).append(one)
-    return found
+    by: dict[Feature, list[Question]] = {}
+    for question in lacking:
+        by.setdefault(question.feature, []).append(question)
+    return by
 
 
 def lacks(questions: Iterable[Question]) -> str:
     """What is missing, in a few words: by place."""
     by_place: dict[str, list[str]] = {}
-    for one in questions:
-        by_place.setdefault(one.namespace, []).append(str(one))
+    for question in questions:
+        by_place.setdefault(question.namespace, []).append(str(question))
     return "; ".join(
-        f"{', '.join(found)} {_where(place)}" for place, found in sorted(by_place.items())
+        f"{', '.join(rights)} {_where(place)}" for place, rights in sorted(by_place.items())
     )
 
 
 def _where(namespace: str) -> str:
     return f"in namespace {namespace}" if namespace else "in all namespaces"
-
-
-def judge(asked: Sequence[Question], lacking: Sequence[Question], who: str) -> Iterator[Finding]:
-    missing = by_feature(lacking)
-    for feature in dict.fromkeys(one.feature for one in asked):
-        if found := missing.get(feature):
-            yield ACCESS.problem(
-                f"{feature.value}: {who} may not {lacks(found)}",
-                "grant it: the chart's roles have it, or `kubectl create clusterrole`",
-            )
-        else:
-            count = sum(one.feature is feature for one in asked)
-            yield ACCESS.ok(f"{feature.value}: {who} has all {count} rights")
