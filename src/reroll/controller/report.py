@@ -9,7 +9,7 @@ from typing import Protocol
 import msgspec
 
 from reroll.core.model.key import Key, Problem
-from reroll.core.tables.reasons import Reason
+from reroll.core.tables.reasons import Reason, Severity
 
 UNPUBLISHED = datetime.min.replace(tzinfo=UTC)
 
@@ -46,6 +46,10 @@ class Report(msgspec.Struct, frozen=True, gc=False):
     @property
     def rolled(self) -> bool:
         return bool(self.strategy)
+
+    @property
+    def severity(self) -> Severity:
+        return "Warning" if self.result is Result.FAILED else self.reason.severity
 
 
 def change_id(changes: Iterable[tuple[Key, str]]) -> str:
