@@ -32,9 +32,7 @@ EXITS = (
     "exit codes: 0 rolled, or nothing to do (with --exit-code: 4); 1 failed, held by a missing\n"
     "source, or not all could be seen; 2 wrong usage; 5 rolled back; 6 timed out; 130 Ctrl-C"
 )
-DELAYED = frozenset(
-    {Reason.HELD.word, Reason.HELD_AT.word, Reason.PAUSED.word, Reason.RESTING.word}
-)
+DELAYED = frozenset(reason.word for reason in Reason if reason.deliberate)
 """What people asked for: no failure."""
 EVENTS_WITHIN = 5.0
 _TAKEN_UP = "it was being made anew when this run began"

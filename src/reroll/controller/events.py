@@ -30,7 +30,6 @@ PATIENCE = 2.0
 """Seconds that an Event waits for rolls at most."""
 log = Log("reroll.events")
 
-
 Identify = Callable[[Key], tuple[str, str]]
 """The apiVersion and uid of a source: `kubectl describe` shows Events with both only."""
 
@@ -150,7 +149,7 @@ class Recorder(Sink):
 
     async def _make_way(self, since: float) -> None:
         """What is about to roll comes first, as long as no Event waits for long."""
-        while self._is_busy() and self._clock.monotonic() < since + PATIENCE:  # noqa: ASYNC110  nothing tells when it ends
+        while self._is_busy() and self._clock.monotonic() < since + PATIENCE:  # noqa: ASYNC110  nothing says when it ends
             await asyncio.sleep(0.05)
 
     async def _gather(self) -> None:

@@ -49,7 +49,7 @@ class _Watches(Collector):
     def collect(self) -> Iterator[Metric]:
         ages = GaugeMetricFamily(
             "reroll_watch_age_seconds",
-            "Seconds since the API server last told anything on a watch",
+            "Seconds since the API server last sent anything on a watch",
             labels=["resource"],
         )
         states = GaugeMetricFamily(
@@ -75,17 +75,17 @@ class Metrics(Sink):
             __version__
         ).set(1)
         # fmt: off
-        self.rolls = counter("reroll_rolls_total", "Rolls, by why, how, and what came of them", ["reason", "strategy", "kind", "result"])
-        self.decisions = counter("reroll_decisions_total", "Decisions, by reason: what was done, held or left", ["reason", "result"])
-        self.problems = counter("reroll_problems_total", "Bad input that was found, by where it stands", ["kind", "namespace"])
+        self.rolls = counter("reroll_rolls_total", "Rolls, by reason, strategy, kind and result", ["reason", "strategy", "kind", "result"])
+        self.decisions = counter("reroll_decisions_total", "Decisions, by reason and by whether it was done, held or left", ["reason", "result"])
+        self.problems = counter("reroll_problems_total", "Bad input, by kind and namespace of the workload it concerns", ["kind", "namespace"])
         self.latency = Histogram("reroll_change_to_patch_seconds", "From a change noticed to the patch answered, debounce included", registry=self.registry, buckets=BUCKETS)
         self.calls = counter("reroll_api_calls_total", "Calls to the API server", ["verb", "resource", "code"])
-        self.leader = gauge("reroll_leader", "1 while this replica is the one that acts")
+        self.leader = gauge("reroll_leader", "1 while this replica leads: only the leader acts")
         self.workloads = gauge("reroll_workloads", "Workloads that opted in")
         self.sources = gauge("reroll_sources", "Sources that opted-in workloads refer to")
         self.queue_depth = gauge("reroll_queue_depth", "Workloads waiting to be looked at")
-        self.queue_age = gauge("reroll_queue_age_seconds", "For how long the first of them has been due")
-        self.feature_up = gauge("reroll_feature_up", "1 while all rights and APIs are there that a feature needs; told by the replica that leads", ["feature"])
+        self.queue_age = gauge("reroll_queue_age_seconds", "For how long the first workload in the queue has been due")
+        self.feature_up = gauge("reroll_feature_up", "1 while a feature has all the rights and APIs that it needs; set by the replica that leads", ["feature"])
         self.injections = gauge("reroll_injections", "Injections, by whether their value is in place", ["ready"])
         self.events_dropped = counter("reroll_events_dropped_total", "Kubernetes Events that could not be written")
         # fmt: on
