@@ -78,6 +78,8 @@ class Bus:
         return False
 
     def _new_problems(self, report: Report) -> list[Problem]:
+        if not report.problems and report.key not in self._problems:
+            return []
         uid, known = self._problems.get(report.key, ("", frozenset()))
         if uid != report.uid:
             known = frozenset()
