@@ -73,8 +73,8 @@ COMMANDS: tuple[tuple[str, str, str], ...] = (
         "the keys for digests of Secrets: which are in use, and a new one",
     ),
     ("doctor", "reroll.cli.commands.doctor", "check an installation, and say what to do"),
-    ("demo", "reroll.cli.commands.demo", "the main job, live, on a control plane of its own"),
-    ("dev", "reroll.cli.commands.dev", "a real control plane on this machine, to try and to test"),
+    ("demo", "reroll_dev.cli.demo", "the main job, live, on a control plane of its own"),
+    ("dev", "reroll_dev.cli.dev", "a real control plane on this machine, to try and to test"),
     ("completion", "reroll.cli.commands.completion", "print the completion script for your shell"),
 )
 
