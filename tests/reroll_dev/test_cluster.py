@@ -216,7 +216,7 @@ def test_a_state_of_an_earlier_boot_says_so_and_is_cleared(
 ) -> None:
     old = State("an earlier boot", "https://127.0.0.1:1", ready=True, processes=(sleeper,))
     old.save(new.layout.state)
-    assert "the machine was started anew" in new.status().message
+    assert "the machine was restarted" in new.status().message
 
     new.down()
 

@@ -120,7 +120,7 @@ def check_recovery(dev: Command, status: dict[str, Any]) -> None:
 
     err = dev("up")[1]
 
-    assert f"etcd (pid {etcd}) died: ending the rest, starting anew and empty" in err
+    assert f"etcd (pid {etcd}) died: ending the rest, starting again, empty" in err
     before = {process["pid"] for process in status["processes"]}
     assert before.isdisjoint(process["pid"] for process in dev.status()["processes"])
     assert len(processes.strays(dev.folder)) == len(CORE)

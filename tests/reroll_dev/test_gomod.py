@@ -42,7 +42,7 @@ def test_what_is_not_required_has_no_version_and_the_sentence_names_the_file(mod
 
 
 def test_a_missing_go_mod_is_a_sentence(tmp_path):
-    with pytest.raises(DevClusterError, match=r"cannot read .*/go\.mod .*; reinstall reroll"):
+    with pytest.raises(DevClusterError, match=r"cannot read .*/go\.mod .*; reinstall reroll-dev"):
         Module("m", tmp_path).go_version()
 
 

@@ -1,8 +1,8 @@
 """Who may call the API server, and the kubeconfig of each.
 
 Identities that are known when the cluster starts have tokens; more are added at any time with
-client certificates signed by the cluster's authority, without a restart. Neither has rights until
-somebody grants them, but `admin`.
+client certificates signed by the cluster's authority, without a restart. None but `admin` has
+rights until they are granted.
 """
 
 import base64

@@ -2,7 +2,7 @@
 
 Every change is made under the folder's lock, so two terminals do not get into each other's way.
 `up` returns a cluster on which a Deployment can become Available, or raises and leaves nothing
-running. A cluster of which a process died is not mended: the rest is ended and it starts anew,
+running. A cluster of which a process died is not mended: the rest is ended and it starts again,
 empty.
 """
 
@@ -179,7 +179,7 @@ class DevCluster:
 
     def _end_rest(self, status: Status) -> None:
         if status.phase is not Phase.DOWN:
-            self._progress.say(f"{status.message}: ending the rest, starting anew and empty")
+            self._progress.say(f"{status.message}: ending the rest, starting again, empty")
         self._end()
 
     def _end(self) -> None:
@@ -209,7 +209,7 @@ class DevCluster:
 def _verdict(state: State) -> tuple[Phase, str]:
     dead = state.dead()
     if state.processes and state.boot != processes.boot_id():
-        return Phase.BROKEN, "the machine was started anew since, and nothing of it runs"
+        return Phase.BROKEN, "the machine was restarted since, and nothing of it runs"
     if dead:
         names = ", ".join(f"{process.name} (pid {process.pid})" for process in dead)
         return Phase.BROKEN, f"{names} died"

@@ -66,7 +66,7 @@ def run(
 def interruptible() -> Iterator[None]:
     """Let a request to end this process unwind it as Ctrl-C does, so that nothing is left behind.
 
-    Handlers that someone else installed stay: whoever did so has a way of their own.
+    Handlers that someone else installed stay.
     """
     mine = [number for number in _ENDING_SIGNALS if signal.getsignal(number) is signal.SIG_DFL]
     if threading.current_thread() is not threading.main_thread():
@@ -147,7 +147,7 @@ def _end(process: subprocess.Popen[str]) -> None:
 
 
 def _wait_for_silence(process: subprocess.Popen[str]) -> None:
-    """Wait until nobody is left who could write here, and so nobody who could make files."""
+    """Wait until no process is left that could write here or make files."""
     if process.stderr:
         pipe = process.stderr.fileno()
         while select.select([pipe], [], [], _GRACE_SECONDS)[0] and os.read(pipe, 65536):

@@ -16,7 +16,7 @@ CONTROLLERS, SCHEDULER, KWOK = "kube-controller-manager", "kube-scheduler", "kwo
 ROLLOUTS = "rollouts-controller"
 NEEDED = (ETCD, APISERVER, CONTROLLERS, SCHEDULER, KWOK)
 
-# The components' own reads are left out: they are most of the traffic, and nobody counts them.
+# The components' own reads are left out: they are most of the traffic, and no test counts them.
 AUDIT_POLICY = {
     "apiVersion": "audit.k8s.io/v1",
     "kind": "Policy",

@@ -78,7 +78,7 @@ class Module:
         except OSError as error:
             raise DevClusterError(
                 f"cannot read {self.folder}/go.mod ({error.strerror}), which says how the control "
-                "plane is built; reinstall reroll, or work in a complete checkout"
+                "plane is built; reinstall reroll-dev, or work in a complete checkout"
             ) from error
 
     def _sources(self) -> Iterator[Path]:

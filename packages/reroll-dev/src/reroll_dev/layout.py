@@ -21,7 +21,7 @@ STAGES = Path(__file__).parent / "controlplane" / "stages"
 
 
 def default_folder(name: str, env: Mapping[str, str]) -> Path:
-    """Where the cluster called `name` lives when nobody said otherwise."""
+    """Where the cluster called `name` lives by default."""
     state = env.get("XDG_STATE_HOME") or Path(env.get("HOME") or Path.home()) / ".local" / "state"
     return Path(state) / "reroll" / "dev" / name
 

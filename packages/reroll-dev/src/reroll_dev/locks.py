@@ -15,7 +15,7 @@ from reroll_dev.progress import Progress
 
 @contextmanager
 def held(path: Path, *, purpose: str, progress: Progress) -> Iterator[None]:
-    """Hold the lock at `path`, waiting for whoever has it; `purpose` is for those who wait."""
+    """Hold the lock at `path`, waiting for its holder; `purpose` is for those who wait."""
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
     try:
         _acquire(descriptor, progress)

@@ -37,7 +37,7 @@ def follow(layout: Layout, names: Sequence[str]) -> Iterator[str]:
 
 
 def _added(path: Path, end: int) -> tuple[list[str], int]:
-    """Whole lines after `end`, and where the next look begins; a file that shrank is read anew."""
+    """Whole lines after `end`, and the next `end`; a file that shrank is read from its start."""
     size = _size(path)
     if size == end:
         return [], end

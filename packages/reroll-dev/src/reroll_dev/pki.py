@@ -6,7 +6,6 @@ from pathlib import Path
 
 from reroll.pki import Pair, Purpose, Span, issue, new_key, pem
 from reroll.pki import new_authority as authority_called
-from reroll_dev.errors import DevClusterError
 
 LIFETIME = timedelta(days=365)
 SERVER_NAMES = ("localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc")
@@ -14,14 +13,8 @@ SERVER_ADDRESSES = ("127.0.0.1", "::1")
 
 
 def new_authority() -> Pair:
-    """A certificate authority that nobody trusts but who is given its certificate."""
-    try:
-        return authority_called("reroll development cluster", _span())
-    except ImportError:
-        raise DevClusterError(
-            "the development cluster makes its certificates with `cryptography`, which is not"
-            " installed; run: pip install 'reroll[dev]'"
-        ) from None
+    """A certificate authority trusted only where its certificate is given."""
+    return authority_called("reroll development cluster", _span())
 
 
 def server_certificate(authority: Pair) -> Pair:

@@ -1,6 +1,6 @@
 """Start programs that outlive us, know them again, and end exactly them.
 
-A process is its pid together with its start time, so a pid that the kernel gave to somebody else is
+A process is its pid together with its start time, so a pid that the kernel gave away again is
 never taken for ours. Each program leads a session of its own (a Ctrl-C in our terminal does not
 reach it) and carries its cluster's folder in its environment, so that it is found even when the
 state file is lost. Linux only: /proc.
@@ -128,7 +128,7 @@ def strays(folder: Path) -> list[Process]:
             variables = (entry / "environ").read_bytes().split(b"\0")
             name = (entry / "comm").read_text().strip()
         except OSError:
-            continue  # ended meanwhile, or another user's
+            continue  # ended by now, or another user's
         started = start_time(int(entry.name))
         if started is not None and mark in variables:
             found.append(Process(name, int(entry.name), started, None, ""))
@@ -146,7 +146,7 @@ def boot_id() -> str:
 
 
 def free_port() -> int:
-    """A port of 127.0.0.1 that nobody listens on now; somebody may, before its user does."""
+    """A port of 127.0.0.1 that is free now; it may be taken before its user listens."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])

@@ -2,7 +2,7 @@
 
 What the folder's record does not vouch for is not there: a file that is missing, cut short, not
 executable, or made by another recipe is made again. Files come in by rename, then the record by
-rename, so a reader needs no lock; whoever writes holds the lock.
+rename, so a reader needs no lock; a writer holds the lock.
 """
 
 import json

@@ -1,7 +1,6 @@
 """`reroll demo`: the main job, live, on a control plane of its own."""
 
 import argparse
-import base64
 import json
 import os
 import subprocess
@@ -13,21 +12,23 @@ from pathlib import Path
 from typing import Any, Self
 
 from reroll.cli.errors import CommandError
-from reroll.core.tables import rights
-from reroll.core.tables.kinds import KINDS
-from reroll.settings.table import Settings
 from reroll_dev import binaries
 from reroll_dev.api import Api
+from reroll_dev.cli.example import (
+    CONFIG,
+    DEPLOYMENT,
+    NAMESPACE,
+    SECRET,
+    encoded,
+    manifests,
+    prepare,
+)
 from reroll_dev.cluster import DevCluster
 from reroll_dev.errors import DevClusterError
 from reroll_dev.layout import default_folder
 from reroll_dev.progress import progress_on
 
 NAME = "demo"
-NAMESPACE = "wave-demo"
-DEPLOYMENT = f"/apis/apps/v1/namespaces/{NAMESPACE}/deployments/nginx"
-CONFIG = f"/api/v1/namespaces/{NAMESPACE}/configmaps/application-config"
-SECRET = f"/api/v1/namespaces/{NAMESPACE}/secrets/tls-password"
 QUIET = 3.0
 """Seconds in which nothing must happen, before we say that nothing happens."""
 
@@ -116,7 +117,7 @@ class Stage:
             if self._controller is not None and self._controller.poll() is not None:
                 raise CommandError(f"the controller ended; see {self.log}")
             if time.monotonic() > deadline:
-                raise CommandError(f"waited in vain until {what}; see {self.log}")
+                raise CommandError(f"timed out waiting until {what}; see {self.log}")
             time.sleep(0.05)
 
 
@@ -153,7 +154,7 @@ def play(stage: Stage) -> None:
     say("The controller is stopped.")
     command("kubectl patch secret tls-password", '{"stringData":{"password":"…"}}')
     stage.api.patch(SECRET, {"data": {"password": encoded("correct horse")}})
-    say("The Secret has changed, and nobody was there to see it. The controller starts again:")
+    say("The Secret changed while no controller was watching. The controller starts again:")
     with rolling(stage):
         stage.start_controller()
     reason(stage.api)
@@ -173,64 +174,6 @@ def finale(stage: Stage, *, keep: bool) -> None:
     say(f"  kubectl -n {NAMESPACE} get pods,events")
     say(f"  tail -f {stage.log}")
     say(f"  kill {pid}; reroll dev down --name {NAME}      ends the controller and the cluster")
-
-
-def manifests() -> list[dict[str, Any]]:
-    """The example of the article that explains Wave, with one more key and a Secret."""
-    labels = {"app": "nginx"}
-    mount = {
-        "name": "cfg", "subPath": "index.html", "mountPath": "/usr/share/nginx/html/index.html",
-    }  # fmt: skip
-    password = {"secretKeyRef": {"name": "tls-password", "key": "password"}}
-    container = {
-        "name": "nginx",
-        "image": "nginx:latest",
-        "volumeMounts": [mount],
-        "env": [{"name": "TLS_PASSWORD", "valueFrom": password}],
-    }
-    volume = {"name": "cfg", "configMap": {"name": "application-config"}}
-    deployment = {
-        "apiVersion": "apps/v1",
-        "kind": "Deployment",
-        "metadata": {"name": "nginx", "annotations": {"reroll.dev/enabled": "true"}},
-        "spec": {
-            "replicas": 3,
-            "selector": {"matchLabels": labels},
-            "template": {
-                "metadata": {"labels": labels},
-                "spec": {"containers": [container], "volumes": [volume]},
-            },
-        },
-    }
-    config = {
-        "apiVersion": "v1",
-        "kind": "ConfigMap",
-        "metadata": {"name": "application-config"},
-        "data": {"index.html": "Hello world", "notes.txt": "not mounted anywhere"},
-    }
-    return [config, deployment]
-
-
-def prepare(api: Api) -> None:
-    """The application, and the rights of the controller: those it needs and no others."""
-    for name in (NAMESPACE, "reroll"):
-        api.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
-    secret = {
-        "apiVersion": "v1",
-        "kind": "Secret",
-        "metadata": {"name": "tls-password"},
-        "data": {"password": encoded("tr0ub4dor")},
-    }
-    for manifest in [secret, *manifests()]:
-        api.create(manifest, namespace=NAMESPACE)
-    defaults = Settings()
-    for rules, namespace in (
-        (rights.cluster(KINDS), None),
-        (rights.own(defaults.digest_key, defaults.lease), "reroll"),
-    ):
-        who = rights.user("reroll")
-        for manifest in rights.grant("reroll", rules, who, everywhere=namespace is None):
-            api.create(manifest, namespace=namespace)
 
 
 class Rollout:
@@ -358,7 +301,3 @@ def dig(document: Any, *path: str) -> Any:
     for step in path:
         document = (document or {}).get(step)
     return document
-
-
-def encoded(text: str) -> str:
-    return base64.b64encode(text.encode()).decode()

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from reroll.cli.errors import CommandError, Exit
+from reroll.cli.output import print_table
 from reroll_dev import binaries
 from reroll_dev.cluster import DevCluster, Phase, Row, Status
 from reroll_dev.errors import DevClusterError
@@ -238,10 +239,7 @@ def _status_document(cluster: DevCluster, status: Status) -> dict[str, Any]:
 
 def _print_table(rows: Sequence[Sequence[str]]) -> None:
     if not sys.stdout.isatty():
-        widths = [max(map(len, column)) for column in zip(COLUMNS, *rows, strict=True)]
-        for row in (COLUMNS, *rows):
-            line = "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))
-            print(line.rstrip())
+        print_table(COLUMNS, rows)
         return
     from rich.console import Console
     from rich.table import Table
