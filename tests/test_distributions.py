@@ -54,12 +54,14 @@ def run_product(product_wheel: Path, tmp_path_factory: pytest.TempPathFactory) -
     installed = tmp_path_factory.mktemp("installed")
     zipfile.ZipFile(product_wheel).extractall(installed)
     path = f"{installed}:{sysconfig.get_path('purelib')}"
+    # If it finds the development cluster after all, it must not start one.
+    closed = {"PYTHONPATH": path, "KUBEBUILDER_ASSETS": str(installed / "nowhere")}
 
-    def run(*args: str, code: str = "", **env: str) -> subprocess.CompletedProcess[str]:
+    def run(*args: str, code: str = "") -> subprocess.CompletedProcess[str]:
         start = ("-c", code) if code else ("-m", "reroll")
         return subprocess.run(
             [sys.executable, "-S", "-P", *start, *args],
-            env={**os.environ, "PYTHONPATH": path, **env},
+            env={**os.environ, **closed},
             cwd=installed,
             text=True,
             capture_output=True,
