@@ -21,13 +21,13 @@ from reroll.core.observe.snapshot import Absence, Snapshot
 from reroll.core.observe.workload import workload
 from reroll.core.policy.policy import Policy
 from reroll.core.tables.kinds import KINDS
-from reroll.devcluster.api import Api, path_to
 from reroll.engine.content import Source, content
 from reroll.engine.scope import Scope
 from reroll.engine.value_marks import marks_of_values
 from reroll.engine.world import World
 from reroll.kube.client import Client
 from reroll.kube.errors import Conflict, Forbidden
+from reroll_dev.api import Api, path_to
 
 DEPLOYMENT = KINDS[0]
 RULES = [

@@ -21,9 +21,9 @@ from tests.support.command import reroll
 from tests.support.tools import Tool
 
 from reroll.cli.errors import Exit
-from reroll.devcluster.api import Api, path_to
 from reroll.manifests.text.compose import compose
 from reroll.manifests.text.scalars import value_of
+from reroll_dev.api import Api, path_to
 
 VALUES = ["a=1", "b=two words", "html=<&>", "empty=", "long=" + "x" * 300, "utf8=Ærø 🚢", "c=yes"]
 GENERATORS = {

@@ -14,11 +14,11 @@ from reroll.core.model.key import Key
 from reroll.core.revisions.content_names import marks
 from reroll.core.tables.kinds import KINDS, SOURCE_KINDS
 from reroll.core.tables.rights import attaching
-from reroll.devcluster.cluster import DevCluster
 from reroll.kube.auth import load
 from reroll.kube.client import Client
 from reroll.kube.objects import Owner
 from reroll.pipeline import owning
+from reroll_dev.cluster import DevCluster
 
 OLD, NEW, LOGIN = "app-5f9c2d1a7b", "app-88aa88aa88", "db-77ff00aa11"
 ROWS = {kind.name: kind for kind in KINDS}

@@ -12,8 +12,8 @@ from tests.support import build
 
 from reroll.core.revisions.pins import PINS as ANNOTATION
 from reroll.core.revisions.pins import read_pins, write_pins
-from reroll.devcluster.api import path_to
-from reroll.devcluster.cluster import DevCluster
+from reroll_dev.api import path_to
+from reroll_dev.cluster import DevCluster
 
 Start = Callable[..., Controller]
 REVISIONS = {**ENABLED, "reroll.dev/revisions": "true"}

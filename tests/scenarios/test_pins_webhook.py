@@ -14,12 +14,12 @@ from tests.support import build, session
 from tests.support.command import reroll
 
 from reroll.clock import SystemClock
-from reroll.devcluster import components
-from reroll.devcluster.api import ApiError, path_to
-from reroll.devcluster.cluster import DevCluster
 from reroll.features.admission.keeper import Keeper
 from reroll.kube.auth import load
 from reroll.kube.client import Client
+from reroll_dev import components
+from reroll_dev.api import ApiError, path_to
+from reroll_dev.cluster import DevCluster
 
 Start = Callable[..., Controller]
 HOOKS = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations"

@@ -13,7 +13,7 @@ from tests.support.faults import Answer, DropResponse, Fault, Match
 
 from reroll.cli.errors import Exit
 from reroll.core.tables.kinds import KINDS, Strategy
-from reroll.devcluster.cluster import DevCluster
+from reroll_dev.cluster import DevCluster
 
 RESTARTED = "kubectl.kubernetes.io/restartedAt"
 ABLE = [kind for kind in KINDS if Strategy.RESTART in kind.strategies]

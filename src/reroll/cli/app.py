@@ -1,7 +1,8 @@
 """The command line as a whole: one parser, one table of commands, errors become exit codes.
 
-A command is a module of this package with `configure(parser)` and `run(args) -> int`. Only the
-module of the command that was asked for is imported, so that `reroll run` stays small.
+A command is a module with `configure(parser)` and `run(args) -> int`. Only the module of the
+command that was asked for is imported, so that `reroll run` stays small. `dev` and `demo` come with
+the distribution reroll-dev, which may not be installed.
 """
 
 import argparse
@@ -73,8 +74,8 @@ COMMANDS: tuple[tuple[str, str, str], ...] = (
         "the keys for digests of Secrets: which are in use, and a new one",
     ),
     ("doctor", "reroll.cli.commands.doctor", "check an installation, and say what to do"),
-    ("demo", "reroll.cli.commands.demo", "the main job, live, on a control plane of its own"),
-    ("dev", "reroll.cli.commands.dev", "a real control plane on this machine, to try and to test"),
+    ("demo", "reroll_dev.cli.demo", "the main job, live, on a control plane of its own"),
+    ("dev", "reroll_dev.cli.dev", "a real control plane on this machine, to try and to test"),
     ("completion", "reroll.cli.commands.completion", "print the completion script for your shell"),
 )
 
@@ -97,10 +98,22 @@ def parser_for(argv: Sequence[str], *, completing: bool = False) -> argparse.Arg
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
         if completing or name == named:
-            command = importlib.import_module(module)
+            command = _load(name, module)
             command.configure(sub)
             sub.set_defaults(implementation=command)
     return parser
+
+
+def _load(name: str, module: str) -> ModuleType:
+    try:
+        return importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        if error.name != "reroll_dev":
+            raise
+        raise CommandError(
+            f"`reroll {name}` comes with the package reroll-dev, which is not installed;"
+            " run: pip install 'reroll[dev]'"
+        ) from None
 
 
 def run(argv: Sequence[str]) -> int:
@@ -108,13 +121,13 @@ def run(argv: Sequence[str]) -> int:
         from reroll.cli.commands.completion import complete
 
         complete(parser_for)
-    parser = parser_for(argv)
-    args = parser.parse_args(argv)
-    command: ModuleType | None = getattr(args, "implementation", None)
-    if command is None:
-        parser.print_help()
-        return Exit.OK
     try:
+        parser = parser_for(argv)
+        args = parser.parse_args(argv)
+        command: ModuleType | None = getattr(args, "implementation", None)
+        if command is None:
+            parser.print_help()
+            return Exit.OK
         return int(command.run(args))
     except CommandError as error:
         warn([str(error)])
