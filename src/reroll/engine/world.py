@@ -16,6 +16,7 @@ from reroll.core.model.key import Key
 from reroll.core.model.metadata import Manifest, Metadata
 from reroll.core.model.reference import Reference
 from reroll.core.observe.snapshot import Keys, Snapshot
+from reroll.core.model.record import Record
 from reroll.core.observe.workload import Workload, belongs_to_workload, workload
 from reroll.core.policy.patterns import Pattern
 from reroll.core.policy.policy import Policy
@@ -23,6 +24,7 @@ from reroll.core.policy.select import claimed
 from reroll.core.tables.annotations import ENABLED, STATE
 from reroll.core.tables.kinds import Kind
 from reroll.engine.copies import Copies
+from reroll.engine.health import HealthIndex
 from reroll.engine.globs import Globs, place_of
 from reroll.engine.lenders import Lenders
 from reroll.engine.reach import consented, unreachable
@@ -83,6 +85,7 @@ class World:
         self._wake = wake
         self._globs = Globs()
         self.lenders = Lenders(self.dialects.words, want)
+        self.health = HealthIndex()
         self.copies = Copies(lambda key: wake(key, True), want)
         self.sources = Sources(
             scope,
@@ -114,6 +117,8 @@ class World:
         if not metadata.namespace:
             return  # A configured kind that is in no namespace, which is told when it is watched.
         key = Key(kind.name, metadata.namespace, metadata.name)
+        if self.health.is_followed(key):
+            self.health.fold(kind, key, manifest)
         tracked = self.workloads.get(key)
         if tracked is not None and 0 < metadata.version < tracked.workload.version + watched:
             # Older, or what a patch of ours was answered with: its echo brings nothing new.
@@ -135,6 +140,7 @@ class World:
         self._track(kind, key, manifest, tracked, urgent=urgent, watched=watched, expected=expected)
 
     def workload_gone(self, key: Key) -> None:
+        self.health.forget(key)
         self.lenders.forget(key)
         self._untrack(key)
 
@@ -205,6 +211,8 @@ class World:
             self._link(key, tracked, refs)
         if before is None or before.pins != seen.pins:
             self.copies.use(key, _copies(before), _copies(seen))
+        if isinstance(seen.record, Record) and seen.record.rolled:
+            self.health.fold(kind, key, manifest, rolled=True)
         tracked.workload, tracked.policy, tracked.references = seen, found, refs
         tracked.judged = judged
         if before is None or before.record_text != seen.record_text:

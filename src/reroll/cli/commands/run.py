@@ -23,7 +23,7 @@ from reroll.controller.feature import Feature
 from reroll.controller.log_lines import LogLines
 from reroll.controller.metrics import Metrics
 from reroll.controller.supervisor import Supervisor
-from reroll.engine.engine import Rollouts
+from reroll.features.rolling.feature import Rolling
 from reroll.features.checkup.feature import Checkup
 from reroll.kube.auth import load
 from reroll.kube.client import Client
@@ -106,8 +106,8 @@ async def _supervise(context: Context, stop: asyncio.Event) -> None:
     """Build the features that the settings switch on, and run them."""
     client, clock, settings = context.client, context.clock, context.settings
     bus, metrics, namespace = context.bus, context.metrics, context.namespace
-    engine = Rollouts(client, clock, settings, bus, namespace)
-    world, queue = engine.world, engine.roller.queue
+    rolling = Rolling(client, clock, settings, bus, namespace)
+    world, queue = rolling.observer.world, rolling.queue
     recorder = Recorder(
         client,
         clock,
@@ -119,7 +119,7 @@ async def _supervise(context: Context, stop: asyncio.Event) -> None:
     bus.subscribe(recorder)
     metrics.measure(world.workloads, world.sources, queue)
     supervisor = Supervisor(context, recorder)
-    features: list[Feature] = [engine, Checkup(context, recorder)]
+    features: list[Feature] = [rolling, Checkup(context, recorder)]
     if settings.webhook:
         from reroll.features.admission.feature import Webhook
 

@@ -4,7 +4,7 @@ from datetime import datetime
 
 import msgspec
 
-from reroll.core.decide.actions import Action, records
+from reroll.core.decide.actions import Action, Patch, Pause, Resume, records
 from reroll.core.model.key import Problem
 from reroll.core.model.record import Record
 from reroll.core.observe.snapshot import Change
@@ -31,6 +31,12 @@ class Plan(msgspec.Struct, frozen=True, gc=False):
     def record(self) -> Record | None:
         """The record that it writes."""
         return next(filter(None, map(records, self.actions)), None)
+
+    @property
+    def pauses(self) -> bool:
+        """Whether it begins or ends a pause of the workload."""
+        edits = (edit for one in self.actions if isinstance(one, Patch) for edit in one.edits)
+        return any(isinstance(edit, Pause | Resume) for edit in edits)
 
     def has(self, action: type[Action]) -> bool:
         return any(isinstance(one, action) for one in self.actions)
