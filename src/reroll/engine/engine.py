@@ -8,18 +8,14 @@ from reroll.clock import Clock
 from reroll.controller.logs import Log
 from reroll.controller.pace import Pacer
 from reroll.controller.report import Teller
-from reroll.core.dialects.rows import Options
-from reroll.core.dialects.table import DIALECTS, Dialects
 from reroll.core.model.key import Key
-from reroll.core.policy.policy import Policy
-from reroll.core.policy.selectors import Selector, parse_selector
-from reroll.core.tables.kinds import Kind, SourceKind, Strategy, Tables, Watched
+from reroll.core.tables.kinds import Kind, SourceKind, Tables, Watched
 from reroll.core.tables.rights import Feature
 from reroll.engine import keyring
 from reroll.engine.executor import Roller
 from reroll.engine.feed import FEEDS, Feed, MountFeed, NamespaceFeed, SourceFeed, WorkloadFeed
 from reroll.engine.reader import Reader, resource
-from reroll.engine.scope import Scope
+from reroll.engine.scope import scope
 from reroll.engine.strategies.jobs import Jobs
 from reroll.engine.strategies.pinning import Pinning
 from reroll.engine.strategies.pods import Pods
@@ -36,39 +32,6 @@ if TYPE_CHECKING:
 NAMESPACES = wire.Resource("", "v1", "namespaces", "Namespace", namespaced=False)
 READERS = 8
 log = Log("reroll")
-
-
-def scope(settings: Settings, *, at_once: bool = False) -> Scope:
-    return Scope(
-        at_once=at_once,
-        default=Policy(
-            enabled=True if settings.auto_all else None,
-            mounts_are_live=settings.mounts == "live",
-            strategy=Strategy(settings.strategy) if settings.strategy else None,
-            debounce=settings.debounce,
-            debounce_limit=settings.debounce_limit,
-            pin=settings.pins,
-        ),
-        dialects=dialects(settings),
-        namespaces=settings.namespaces,
-        exclude=settings.exclude_namespaces,
-        selector=parse_selector(settings.namespace_selector) or Selector(),
-        workloads=parse_selector(settings.workload_selector) or Selector(),
-        sources=parse_selector(settings.source_selector) or Selector(),
-    )
-
-
-def dialects(settings: Settings) -> Dialects:
-    options = Options(
-        names=dict(pair.split("=", 1) for pair in settings.annotation_names),
-        tables=settings.tables,
-        sources=frozenset(settings.tables.sources_by_name) - frozenset(settings.exclude_sources),
-        annotate=settings.reloader_strategy == "annotations",
-        on_create=settings.reload_on_create,
-        on_delete=settings.reload_on_delete,
-        keyed=settings.foreign_hashes == "keyed",
-    )
-    return Dialects([row for row in DIALECTS if row.name in settings.dialects], options)
 
 
 class Rollouts:

@@ -5,12 +5,11 @@ as the one who asks (which everybody may), or about a service account (which adm
 """
 
 import asyncio
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
 
-from reroll.answers.doctor.findings import Check, Finding
 from reroll.core.tables.kinds import Kind, SourceKind
 from reroll.core.tables.rights import Feature, Place, Right, rights
 from reroll.kube import wire
@@ -19,7 +18,6 @@ from reroll.kube.together import together
 
 GROUP = "authorization.k8s.io"
 AT_ONCE = 8
-ACCESS = Check("rights")
 
 
 class Subject(NamedTuple):
@@ -152,16 +150,3 @@ def lacks(questions: Iterable[Question]) -> str:
 
 def _where(namespace: str) -> str:
     return f"in namespace {namespace}" if namespace else "in all namespaces"
-
-
-def judge(asked: Sequence[Question], lacking: Sequence[Question], who: str) -> Iterator[Finding]:
-    missing = by_feature(lacking)
-    for feature in dict.fromkeys(one.feature for one in asked):
-        if found := missing.get(feature):
-            yield ACCESS.problem(
-                f"{feature.value}: {who} may not {lacks(found)}",
-                "grant it: the chart's roles have it, or `kubectl create clusterrole`",
-            )
-        else:
-            count = sum(one.feature is feature for one in asked)
-            yield ACCESS.ok(f"{feature.value}: {who} has all {count} rights")

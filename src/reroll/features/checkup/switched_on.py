@@ -1,12 +1,11 @@
 """Which features an installation has switched on, and the rights it needs for them. Pure."""
 
-from reroll.answers.doctor.server import INJECTIONS
 from reroll.core.tables.rights import Feature
 from reroll.features.checkup.access import Question, questions
-from reroll.kube import wire
+from reroll.kube import resources, wire
 from reroll.settings.table import SETTINGS, Settings
 
-APIS: dict[Feature, wire.Resource] = {Feature.INJECTIONS: INJECTIONS}
+APIS: dict[Feature, wire.Resource] = {Feature.INJECTIONS: resources.INJECTIONS}
 """What must be served for a feature, of what a cluster may lack."""
 
 
