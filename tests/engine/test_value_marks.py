@@ -6,6 +6,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from reroll.engine.value_marks import marks_of_values
 from tests.kube.follow import connect
 from tests.support import build
 from tests.support.wave import HASH, IN, expected_hash
@@ -23,7 +24,6 @@ from reroll.core.policy.policy import Policy
 from reroll.core.tables.kinds import KINDS
 from reroll.engine.content import Source, content
 from reroll.engine.scope import Scope
-from reroll.engine.value_marks import marks_of_values
 from reroll.engine.world import World
 from reroll.kube.client import Client
 from reroll.kube.errors import Conflict, Forbidden

@@ -9,18 +9,17 @@ import asyncio
 import os
 from collections.abc import Sequence
 
+from reroll.cli.command import Context
 from reroll.cli.errors import CommandError
-from reroll.cli.select import tables_of
-from reroll.cli.targets import CONFIGS, is_called
-from reroll.core.tables.kinds import KINDS, Kind, SourceKind
-from reroll.engine.content import Stub
-from reroll.engine.engine import NAMESPACES
-from reroll.kube import wire
+from reroll.cli.targets import is_called
+from reroll.core.tables.kinds import CONFIGS, KINDS, Kind, SourceKind
+from reroll.kube import resources, wire
 from reroll.kube.auth import contexts as all_contexts
 from reroll.kube.auth import load
 from reroll.kube.client import Client
 from reroll.kube.decode import Decoder
 from reroll.kube.errors import ConfigError
+from reroll.kube.objects import Stub
 
 PATIENCE = "REROLL_COMPLETION_TIMEOUT"
 """Seconds after which the names are not worth waiting for; three if it is not set."""
@@ -35,7 +34,7 @@ def contexts(_: str, args: argparse.Namespace) -> list[str]:
 
 
 def namespaces(_: str, args: argparse.Namespace) -> list[str]:
-    return _ask(args, NAMESPACES)
+    return _ask(args, resources.NAMESPACES)
 
 
 def workloads(prefix: str, args: argparse.Namespace) -> list[str]:
@@ -53,7 +52,7 @@ def either(prefix: str, args: argparse.Namespace) -> list[str]:
 def _kinds(args: argparse.Namespace) -> tuple[Kind, ...]:
     """With those of the config file, if there is one that can be read."""
     try:
-        return tables_of(args).kinds
+        return Context(args).tables.kinds
     except (CommandError, AttributeError, TypeError):
         return KINDS
 
@@ -63,8 +62,8 @@ def _objects(prefix: str, args: argparse.Namespace, rows: Sequence[Kind | Source
     word, slash, _ = prefix.partition("/")
     if not slash:
         return [f"{row.name.lower()}/" for row in rows]
-    found = [row for row in rows if is_called(row, word)]
-    return [f"{word}/{name}" for row in found for name in _ask(args, wire.resource_of(row))]
+    named = [row for row in rows if is_called(row, word)]
+    return [f"{word}/{name}" for row in named for name in _ask(args, resources.of(row))]
 
 
 def _ask(args: argparse.Namespace, resource: wire.Resource) -> list[str]:

@@ -14,9 +14,9 @@ from reroll.clock import Clock
 from reroll.core.dialects.rows import Told
 from reroll.core.model.key import Key
 from reroll.core.model.metadata import Manifest, Metadata
+from reroll.core.model.record import Record
 from reroll.core.model.reference import Reference
 from reroll.core.observe.snapshot import Keys, Snapshot
-from reroll.core.model.record import Record
 from reroll.core.observe.workload import Workload, belongs_to_workload, workload
 from reroll.core.policy.patterns import Pattern
 from reroll.core.policy.policy import Policy
@@ -24,8 +24,8 @@ from reroll.core.policy.select import claimed
 from reroll.core.tables.annotations import ENABLED, STATE
 from reroll.core.tables.kinds import Kind
 from reroll.engine.copies import Copies
-from reroll.engine.health import HealthIndex
 from reroll.engine.globs import Globs, place_of
+from reroll.engine.health import HealthIndex
 from reroll.engine.lenders import Lenders
 from reroll.engine.reach import consented, unreachable
 from reroll.engine.scope import NOWHERE, NamespaceInfo, Namespaces, Scope

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 from tests.support import build
 
-from reroll.answers.audit.judge import Finding, Pod, Verdict, judge
+from reroll.answers.audit.judge import AuditedPod, Finding, Verdict, judge
 from reroll.answers.audit.report import Audited, controller_of, owner, rows
 from reroll.core.model.key import Key
 from reroll.core.observe.provenance import Write, Writes
@@ -17,7 +17,7 @@ MINUTE = timedelta(minutes=1)
 APP = Key("ConfigMap", "shop", "app")
 
 
-def pod(state: dict[str, Any] | None = None, phase: str = "Running", **template: Any) -> Pod:
+def pod(state: dict[str, Any] | None = None, phase: str = "Running", **template: Any) -> AuditedPod:
     state = {"running": {"startedAt": START}} if state is None else state
     return msgspec.convert(
         {
@@ -25,7 +25,7 @@ def pod(state: dict[str, Any] | None = None, phase: str = "Running", **template:
             "spec": build.pod_template("web", **template)["spec"],
             "status": {"phase": phase, "containerStatuses": [{"name": "main", "state": state}]},
         },
-        Pod,
+        AuditedPod,
         strict=False,
     )
 
@@ -34,7 +34,7 @@ def written(at: datetime, *keys: str) -> Writes:
     return Writes(START - MINUTE, (Write("ops", at, frozenset(keys or {"key"}), True),))
 
 
-def judged(one: Pod, known: Writes | None, **more: Any) -> list[Verdict]:
+def judged(one: AuditedPod, known: Writes | None, **more: Any) -> list[Verdict]:
     return [finding.verdict for finding in judge(one, lambda _: known, **more)]
 
 
@@ -83,7 +83,7 @@ def test_a_pod_belongs_to_what_makes_what_makes_it() -> None:
     def meta(kind: str, name: str) -> Any:
         ref = {"kind": kind, "name": name, "controller": True}
         given = {"metadata": {"name": "x", "namespace": "shop", "ownerReferences": [ref]}}
-        return msgspec.convert(given, Pod).metadata
+        return msgspec.convert(given, AuditedPod).metadata
 
     made = Key("Pod", "shop", "x")
     makers = {Key("ReplicaSet", "shop", "web-1"): Key("Deployment", "shop", "web")}

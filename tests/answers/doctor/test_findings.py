@@ -9,13 +9,13 @@ import msgspec
 import pytest
 from tests.support import build
 
+from reroll.answers.controllers import Lease, Variable
 from reroll.answers.doctor import admission, injections, installation, keys, rights, scrape, server
 from reroll.answers.doctor.admission import Admission
 from reroll.answers.doctor.findings import Finding, Level, worst
-from reroll.answers.doctor.injections import Injection
-from reroll.answers.doctor.installed_settings import OurContainer, Volume, _Mount, told
+from reroll.answers.doctor.injections import InjectionStatus
+from reroll.answers.doctor.installed_settings import OurContainer, Volume, _Mount, settings_source
 from reroll.answers.doctor.scrape import parse
-from reroll.answers.migration.controllers import Lease, Variable
 from reroll.core.model.injection import GROUP, PLURAL, VERSION
 from reroll.core.model.key import Key
 from reroll.core.model.metadata import Manifest
@@ -23,6 +23,7 @@ from reroll.core.tables.kinds import KINDS
 from reroll.core.tables.rights import EVERYTHING, OPTIONAL, Feature, cluster, own
 from reroll.features.checkup import access
 from reroll.features.checkup.switched_on import questions_of, switched_on
+from reroll.kube import resources
 from reroll.settings.table import Settings
 from reroll_dev.pki import new_authority
 
@@ -71,16 +72,16 @@ def test_a_kind_of_the_config_file_that_is_not_served_is_told() -> None:
 # Injections
 
 
-def injection(status: str, message: str = "") -> Injection:
+def injection(status: str, message: str = "") -> InjectionStatus:
     ready = {"type": "Ready", "status": status, "message": message}
     return msgspec.convert(
         {"metadata": {"name": "x", "namespace": "shop"}, "status": {"conditions": [ready]}},
-        Injection,
+        InjectionStatus,
     )
 
 
 def test_the_doctor_looks_for_the_injections_that_there_are() -> None:
-    found = server.INJECTIONS
+    found = resources.INJECTIONS
 
     assert (found.group, found.version, found.plural) == (GROUP, VERSION, PLURAL)
 
@@ -219,7 +220,7 @@ def test_what_an_installation_is_told_is_read_from_its_template(
     container.env = [Variable("REROLL_LEASE", "b"), Variable("HOME", "/"), Variable("REROLL_X")]
     volumes = [Volume("config", Volume.ConfigMap("settings")), Volume("other")]
 
-    found = told(container, volumes)
+    found = settings_source(container, volumes)
 
     assert found.flags == flags
     assert found.variables == {"REROLL_LEASE": "b"}

@@ -2,7 +2,14 @@
 
 from datetime import UTC, datetime, timedelta
 
-from reroll.answers.history.history import Copy, Told, entries, history, keys_of, source_of
+from reroll.answers.history.history import (
+    RecordCopy,
+    ReportedEvent,
+    entries,
+    history,
+    keys_of,
+    source_of,
+)
 from reroll.core.model.key import Key
 from reroll.core.model.record import Record
 from reroll.core.observe.provenance import Write, Writes
@@ -25,7 +32,11 @@ def rolled(number: int, minutes: float, *by: str, keys: tuple[str, ...] = ()) ->
 
 def test_each_revision_tells_the_roll_that_made_it() -> None:
     first, second = rolled(2, 1, "configmap/app"), rolled(3, 5, "secret/db#password")
-    copies = [Copy(WEB, first, "web-1"), Copy(WEB, second, "web-2"), Copy(WEB, second)]
+    copies = [
+        RecordCopy(WEB, first, "web-1"),
+        RecordCopy(WEB, second, "web-2"),
+        RecordCopy(WEB, second),
+    ]
 
     found = history(copies, [], {})
 
@@ -40,7 +51,7 @@ def test_each_revision_tells_the_roll_that_made_it() -> None:
 def test_a_record_that_was_written_later_tells_the_roll_before_it_too() -> None:
     later = Record(4, at(9), "Recorded", {}, rolled=at(5), by=["configmap/app"], keys=["level"])
 
-    found = history([Copy(WEB, later)], [], {})
+    found = history([RecordCopy(WEB, later)], [], {})
 
     assert [(one.at, one.reason, one.keys) for one in found] == [
         (at(9), "Recorded", ()),
@@ -49,19 +60,19 @@ def test_a_record_that_was_written_later_tells_the_roll_before_it_too() -> None:
 
 
 def test_a_restart_before_the_last_record_is_told_as_one() -> None:
-    found = history([Copy(WEB, Record(4, at(9), "Recorded", {}, rolled=at(5)))], [], {})
+    found = history([RecordCopy(WEB, Record(4, at(9), "Recorded", {}, rolled=at(5)))], [], {})
     assert [one.reason for one in found] == ["Recorded", "Restarted"]
 
 
 def test_an_event_of_what_a_record_tells_is_told_once() -> None:
     events = [
-        Told(WEB, at(5) + timedelta(seconds=1), "ConfigChanged", "it changed"),
-        Told(WEB, at(7), "SourceMissing", "Secret shop/db does not exist"),
+        ReportedEvent(WEB, at(5) + timedelta(seconds=1), "ConfigChanged", "it changed"),
+        ReportedEvent(WEB, at(7), "SourceMissing", "Secret shop/db does not exist"),
     ]
 
-    found = history([Copy(WEB, rolled(2, 5, "configmap/app"))], events, {})
+    found = history([RecordCopy(WEB, rolled(2, 5, "configmap/app"))], events, {})
 
-    assert [(one.reason, one.told_by) for one in found] == [
+    assert [(one.reason, one.origin) for one in found] == [
         ("SourceMissing", "event"),
         ("ConfigChanged", "record"),
     ]
@@ -77,9 +88,9 @@ def test_the_writer_is_told_only_where_it_is_still_known() -> None:
         ),
     )
     copies = [
-        Copy(WEB, rolled(2, 1, "configmap/app#level"), "web-1"),
-        Copy(WEB, rolled(3, 5, "configmap/app#level"), "web-2"),
-        Copy(WEB, rolled(4, 6, "configmap/app#level"), "web-3"),
+        RecordCopy(WEB, rolled(2, 1, "configmap/app#level"), "web-1"),
+        RecordCopy(WEB, rolled(3, 5, "configmap/app#level"), "web-2"),
+        RecordCopy(WEB, rolled(4, 6, "configmap/app#level"), "web-3"),
     ]
 
     found = history(copies, [], {APP: writes})

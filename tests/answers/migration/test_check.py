@@ -9,8 +9,9 @@ import pytest
 from tests.support import build
 from tests.support.wave import DISABLED, IN, INVALID
 
-from reroll.answers.migration.check import Findings, Seen, findings
-from reroll.answers.migration.controllers import Container, Lease, controllers, tool_of
+from reroll.answers.controllers import ControllerContainer, Lease
+from reroll.answers.migration.check import Candidate, Findings, findings
+from reroll.answers.migration.controllers import controllers, tool_of
 from reroll.answers.migration.differences import DIFFERENCES
 from reroll.core.dialects.table import ALL
 from reroll.core.model.metadata import Manifest
@@ -28,9 +29,9 @@ def decoded(document: build.Object) -> Manifest:
     return msgspec.json.decode(json.dumps(document), type=Manifest)
 
 
-def seen(document: build.Object, **namespace: str) -> Seen:
+def seen(document: build.Object, **namespace: str) -> Candidate:
     kind, manifest = KIND[document["kind"]], decoded(document)
-    return Seen(kind, manifest, workload(kind, manifest, None, words=ALL.words), namespace)
+    return Candidate(kind, manifest, workload(kind, manifest, None, words=ALL.words), namespace)
 
 
 def running(image: str, *args: str, replicas: int = 1, name: str = "tool") -> build.Object:
@@ -69,7 +70,7 @@ WAVE = "quay.io/wave-k8s/wave:v0.11.0"
 def test_a_controller_is_known_by_its_image_or_by_flags_that_only_it_has(
     image: str, args: list[str], name: str | None
 ) -> None:
-    tool = tool_of(Container("c", image, None, args))
+    tool = tool_of(ControllerContainer("c", image, None, args))
 
     assert (tool.name if tool else None) == name
 
@@ -79,10 +80,12 @@ def test_what_a_controller_is_told_is_translated() -> None:
 
     (one,) = found(tools=(tool,)).controllers
 
-    assert one.told is not None
+    assert one.translation is not None
     assert one.is_active
-    assert one.told.settings == {"auto-all": True, "reloader-strategy": "annotations"}
-    assert [line.given for line in one.told.lines if "no such flag" in line.word] == ["--odd"]
+    assert one.translation.settings == {"auto-all": True, "reloader-strategy": "annotations"}
+    assert [line.given for line in one.translation.lines if "no such flag" in line.word] == [
+        "--odd"
+    ]
 
 
 def test_environment_variables_of_a_controller_count_where_they_are_plain() -> None:
@@ -94,8 +97,8 @@ def test_environment_variables_of_a_controller_count_where_they_are_plain() -> N
 
     (one,) = found(tools=(tool,)).controllers
 
-    assert one.told is not None
-    assert one.told.settings == {"namespaces": ["shop"]}
+    assert one.translation is not None
+    assert one.translation.settings == {"namespaces": ["shop"]}
 
 
 def test_two_controllers_are_rivals_only_if_both_are_active() -> None:

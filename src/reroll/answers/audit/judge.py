@@ -1,4 +1,4 @@
-"""What a running pod has of its sources, by the times that the API server tells.
+"""What a running pod has of its sources, by the times that the API server keeps.
 
 Pure. A container gets its environment and its `subPath` files when it starts, and keeps them; the
 kubelet renews plain mounts. So what counts is when each container started, which is later than its
@@ -12,10 +12,10 @@ from enum import StrEnum
 import msgspec
 
 from reroll.core.model.key import Key
-from reroll.core.model.metadata import Metadata
 from reroll.core.model.podspec import PodSpec, given
 from reroll.core.observe.provenance import Writes
 from reroll.core.policy.references import Use, uses
+from reroll.kube.objects import Pod
 
 
 class Verdict(StrEnum):
@@ -28,36 +28,10 @@ class Verdict(StrEnum):
     UNKNOWN = "unknown"
 
 
-class _Start(msgspec.Struct, gc=False, rename="camel"):
-    started_at: datetime | None = None
+class AuditedPod(Pod, gc=False):
+    """A pod with what it uses."""
 
-
-class _State(msgspec.Struct, gc=False):
-    running: _Start | None = None
-    terminated: _Start | None = None
-
-
-class _Container(msgspec.Struct, gc=False):
-    name: str
-    state: _State | None = None
-
-
-class _Status(msgspec.Struct, gc=False, rename="camel"):
-    phase: str = ""
-    container_statuses: list[_Container] | None = None
-    init_container_statuses: list[_Container] | None = None
-
-
-class Pod(msgspec.Struct, gc=False):
-    metadata: Metadata
     spec: PodSpec = msgspec.field(default_factory=PodSpec)
-    status: _Status = msgspec.field(default_factory=_Status)
-
-    @property
-    def runs(self) -> bool:
-        """It has not ended, and is not on its way out."""
-        ended = self.status.phase in {"Succeeded", "Failed"}
-        return not ended and self.metadata.deletion_timestamp is None
 
 
 class Finding(msgspec.Struct, frozen=True, gc=False):
@@ -75,7 +49,7 @@ class Finding(msgspec.Struct, frozen=True, gc=False):
     why: str = ""
 
 
-class Held(msgspec.Struct, frozen=True, gc=False):
+class HeldSince(msgspec.Struct, frozen=True, gc=False):
     """Since when a container has what it has; `ended`: and it reads nothing any more."""
 
     since: datetime
@@ -83,10 +57,10 @@ class Held(msgspec.Struct, frozen=True, gc=False):
 
 
 Known = Callable[[Key], Writes | None]
-"""The writes of a source; `None`: it does not exist. A `KeyError`: nobody could look."""
+"""The writes of a source; `None`: it does not exist. A `KeyError`: it may not be listed."""
 
 
-def judge(pod: Pod, known: Known, *, mounts_are_live: bool = True) -> Iterator[Finding]:
+def judge(pod: AuditedPod, known: Known, *, mounts_are_live: bool = True) -> Iterator[Finding]:
     """Every use of a ConfigMap or Secret by what runs in a pod, in the order of its spec."""
     starts = dict(_starts(pod))
     for use in uses(pod.spec):
@@ -109,17 +83,17 @@ _KINDS = frozenset(("ConfigMap", "Secret"))
 GONE = "it does not exist: a new pod could not start"
 
 
-def _starts(pod: Pod) -> Iterator[tuple[str, Held]]:
+def _starts(pod: AuditedPod) -> Iterator[tuple[str, HeldSince]]:
     status = pod.status
     for one in given(status.container_statuses):
-        if one.state and one.state.running and one.state.running.started_at:
-            yield one.name, Held(one.state.running.started_at)
+        if one.state.running and one.state.running.started_at:
+            yield one.name, HeldSince(one.state.running.started_at)
     for one in given(status.init_container_statuses):
         state = one.state
-        if state and state.running and state.running.started_at:
-            yield one.name, Held(state.running.started_at)
-        elif state and state.terminated and (since := state.terminated.started_at):
-            yield one.name, Held(since, ended=True)
+        if state.running and state.running.started_at:
+            yield one.name, HeldSince(state.running.started_at)
+        elif state.terminated and (since := state.terminated.started_at):
+            yield one.name, HeldSince(since, ended=True)
 
 
 def _judged(
@@ -159,7 +133,7 @@ def _unsure(by: str, only_data: bool) -> str:
 def _made_since(
     found: Callable[..., Finding], there: Writes, created: datetime, *, frozen: bool
 ) -> Finding:
-    """The source is younger than the container: it appeared, or was deleted and made anew.
+    """The source is younger than the container: it appeared, or was deleted and made again.
 
     The kubelet does not look again at a source that was immutable, so its mounts stay as they are.
     """

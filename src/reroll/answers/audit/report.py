@@ -8,8 +8,11 @@ import msgspec
 from reroll.answers.audit.judge import Finding, Verdict
 from reroll.core.model.key import Key
 from reroll.core.model.metadata import Metadata
+from reroll.kube.objects import controller
 from reroll.x509 import Certificate
 
+Certificates = Mapping[Key, tuple[Certificate, ...]]
+"""By the Secret that they are in."""
 SHOWN = (Verdict.STALE, Verdict.MISSING, Verdict.UNKNOWN)
 """What people are told without asking, the most important first."""
 
@@ -26,7 +29,7 @@ class Audited(msgspec.Struct, frozen=True, gc=False):
         return any(finding.verdict is verdict for finding in self.findings)
 
 
-class Row(msgspec.Struct, frozen=True, gc=False):
+class AuditRow(msgspec.Struct, frozen=True, gc=False):
     """What the pods of one workload have in common about one source."""
 
     of: Key
@@ -50,11 +53,11 @@ def owner(metadata: Metadata, pod: Key, makers: Mapping[Key, Key]) -> Key:
 
 
 def controller_of(metadata: Metadata) -> Key | None:
-    owners = (one for one in metadata.owner_references or () if one.controller)
-    return next((Key(one.kind, metadata.namespace, one.name) for one in owners), None)
+    owner = controller(metadata)
+    return Key(owner.kind, metadata.namespace, owner.name) if owner else None
 
 
-def rows(audited: Iterable[Audited], *, each_pod: bool = False) -> list[Row]:
+def rows(audited: Iterable[Audited], *, each_pod: bool = False) -> list[AuditRow]:
     """By verdict, workload and source; with `each_pod`, every pod on its own."""
     groups: dict[tuple[int, Key, Key], list[tuple[Finding, Key]]] = {}
     for one in audited:
@@ -66,10 +69,10 @@ def rows(audited: Iterable[Audited], *, each_pod: bool = False) -> list[Row]:
     return [_row(group[1], groups[group]) for group in sorted(groups)]
 
 
-def _row(of: Key, found: list[tuple[Finding, Key]]) -> Row:
+def _row(of: Key, found: list[tuple[Finding, Key]]) -> AuditRow:
     findings = [finding for finding, _ in found]
     last = max(findings, key=lambda one: (one.changed is not None, one.changed or one.started))
-    return Row(
+    return AuditRow(
         of=of,
         pods=tuple(dict.fromkeys(pod.name for _, pod in found)),
         source=last.source,
@@ -82,22 +85,22 @@ def _row(of: Key, found: list[tuple[Finding, Key]]) -> Row:
     )
 
 
-def with_certificates(one: Audited, found: Mapping[Key, tuple[Certificate, ...]]) -> Audited:
+def with_certificates(one: Audited, certificates: Certificates) -> Audited:
     """A certificate that began after a container started proves that the container is stale."""
     return msgspec.structs.replace(
-        one, findings=tuple(_proved(finding, found) for finding in one.findings)
+        one, findings=tuple(_proved(finding, certificates) for finding in one.findings)
     )
 
 
-def _proved(finding: Finding, found: Mapping[Key, tuple[Certificate, ...]]) -> Finding:
-    used = held(finding, found)
+def _proved(finding: Finding, certificates: Certificates) -> Finding:
+    used = used_certificates(finding, certificates)
     if finding.verdict is Verdict.STALE and any(one.begins > finding.started for one in used):
         return msgspec.structs.replace(finding, certain=True, why="")
     return finding
 
 
-def held(finding: Finding, found: Mapping[Key, tuple[Certificate, ...]]) -> Iterator[Certificate]:
+def used_certificates(finding: Finding, certificates: Certificates) -> Iterator[Certificate]:
     """The certificates among what a container uses of a Secret."""
     keys = finding.use.keys
-    there = found.get(finding.source, ())
+    there = certificates.get(finding.source, ())
     return (one for one in there if keys is None or one.key in keys)

@@ -13,7 +13,7 @@ INJECTIONS = Check("Injections")
 SHOWN = 10
 
 
-class Injection(msgspec.Struct, gc=False):
+class InjectionStatus(msgspec.Struct, gc=False):
     class Status(msgspec.Struct, gc=False):
         conditions: list[Condition] | None = None
 
@@ -26,7 +26,7 @@ class Injection(msgspec.Struct, gc=False):
         return next((one for one in found if one.type == "Ready"), None)
 
 
-def judge(found: Sequence[Injection], *, is_on: bool) -> Iterator[Finding]:
+def judge(found: Sequence[InjectionStatus], *, is_on: bool) -> Iterator[Finding]:
     """`is_on`: the setting says that there is somebody to look after them."""
     if found and not is_on:
         yield INJECTIONS.warning(

@@ -9,9 +9,14 @@ from typing import NamedTuple
 
 import msgspec
 
+from reroll.answers.controllers import Lease
 from reroll.answers.doctor.findings import Check, Finding
-from reroll.answers.doctor.installed_settings import OurContainer, Told, Volume, told
-from reroll.answers.migration.controllers import Lease, is_ours
+from reroll.answers.doctor.installed_settings import (
+    OurContainer,
+    SettingsSource,
+    Volume,
+    settings_source,
+)
 from reroll.core.model.key import Key
 from reroll.core.model.metadata import Manifest, number_at, pick, replicas
 from reroll.core.model.podspec import given
@@ -48,7 +53,7 @@ class Installation(NamedTuple):
     account: str
     selector: str
     """Of its pods, as a label selector."""
-    told: Told
+    settings: SettingsSource
 
 
 def installations(found: Iterable[tuple[Kind, Manifest]]) -> list[Installation]:
@@ -64,7 +69,7 @@ def _installation(kind: Kind, manifest: Manifest) -> Installation | None:
         selector = msgspec.json.decode(raw, type=_Selector) if raw else _Selector()
     except (msgspec.DecodeError, RecursionError):
         return None
-    ours = next((one for one in given(template.spec.containers) if is_ours(one)), None)
+    ours = next((one for one in given(template.spec.containers) if one.is_ours), None)
     if ours is None:
         return None
     metadata = manifest.metadata
@@ -76,7 +81,7 @@ def _installation(kind: Kind, manifest: Manifest) -> Installation | None:
         (metadata.labels or {}).get(VERSION_LABEL) or tag(ours.image),
         template.spec.service_account_name or "default",
         ",".join(f"{name}={value}" for name, value in sorted(labels)),
-        told(ours, given(template.spec.volumes)),
+        settings_source(ours, given(template.spec.volumes)),
     )
 
 

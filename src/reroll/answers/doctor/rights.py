@@ -1,23 +1,21 @@
-"""The rights of the controller, feature by feature.
-
-Pure: the rights that were asked about and those that are missing in, findings out.
-"""
+"""Whether the controller has its rights, feature by feature. Pure."""
 
 from collections.abc import Iterator, Sequence
 
 from reroll.answers.doctor.findings import Check, Finding
 from reroll.features.checkup.access import Question, by_feature, lacks
 
-ACCESS = Check("rights")
+RIGHTS = Check("rights")
 
 
 def judge(asked: Sequence[Question], lacking: Sequence[Question], who: str) -> Iterator[Finding]:
     missing = by_feature(lacking)
-    for feature, needed in by_feature(asked).items():
-        if feature in missing:
-            yield ACCESS.problem(
-                f"{feature.value}: {who} may not {lacks(missing[feature])}",
+    for feature in dict.fromkeys(question.feature for question in asked):
+        if questions := missing.get(feature):
+            yield RIGHTS.problem(
+                f"{feature.value}: {who} may not {lacks(questions)}",
                 "grant it: the chart's roles have it, or `kubectl create clusterrole`",
             )
         else:
-            yield ACCESS.ok(f"{feature.value}: {who} has all {len(needed)} rights")
+            count = sum(question.feature is feature for question in asked)
+            yield RIGHTS.ok(f"{feature.value}: {who} has all {count} rights")

@@ -1,20 +1,19 @@
-"""Who else answers to the same annotations, and which annotations nobody can use. Pure."""
+"""Other controllers that answer to the same annotations, and annotations of no use. Pure."""
 
 from collections.abc import Iterator
 
+from reroll.answers.controllers import OURS, Survey, rivals
 from reroll.answers.doctor.findings import Check, Finding
-from reroll.answers.migration.check import Findings
-from reroll.answers.migration.controllers import OURS
 
 OTHERS = Check("other controllers")
 ANNOTATIONS = Check("annotations")
 SHOWN = 10
 
 
-def others(found: Findings) -> Iterator[Finding]:
+def others(found: Survey) -> Iterator[Finding]:
     foreign = [one for one in found.controllers if one.title != OURS and one.is_active]
     for one in foreign:
-        both = one in found.rivals
+        both = one in rivals(found.controllers)
         level = OTHERS.warning if both else OTHERS.note
         yield level(
             f"{one.title} ({one.key}) is active{' beside Reroll' if both else ''}, and answers to "
@@ -27,8 +26,8 @@ def others(found: Findings) -> Iterator[Finding]:
         yield OTHERS.warning(f"{stuck.key}: {stuck.why}", "see docs/guides/from-wave.md")
 
 
-def annotations(found: Findings) -> Iterator[Finding]:
-    problems = [problem for member in found.members for problem in member.problems]
+def annotations(found: Survey) -> Iterator[Finding]:
+    problems = found.problems
     for problem in problems[:SHOWN]:
         yield ANNOTATIONS.warning(problem, "correct it; the rest of what is said there counts")
     if len(problems) > SHOWN:
@@ -36,5 +35,6 @@ def annotations(found: Findings) -> Iterator[Finding]:
             f"{len(problems) - SHOWN} more annotations cannot be used", "see `reroll migrate check`"
         )
     if not problems:
-        count = len(found.members)
-        yield ANNOTATIONS.ok(f"{count} workloads are opted in, and all their annotations are good")
+        yield ANNOTATIONS.ok(
+            f"{found.opted_in} workloads are opted in, and all their annotations are good"
+        )

@@ -10,12 +10,12 @@ from typing import NamedTuple
 import msgspec
 
 from reroll.answers.doctor.findings import Check, Finding
-from reroll.features.checkup.switched_on import INJECTIONS
-from reroll.kube import wire
+from reroll.core.tables.kinds import TABLES
+from reroll.engine.admission_objects import VERSIONS, policies
+from reroll.kube import resources, wire
 
 OLDEST = 28
 """The oldest minor version of Kubernetes 1 that everything but the newest parts works with."""
-POLICIES = "admissionregistration.k8s.io"
 API = Check("API server")
 
 
@@ -28,7 +28,7 @@ class Version(msgspec.Struct, rename="camel"):
         return int(found[1]) if found else None
 
 
-class Optional(NamedTuple):
+class OptionalApi(NamedTuple):
     """An API that need not be there, and what it is good for."""
 
     resource: wire.Resource
@@ -37,30 +37,24 @@ class Optional(NamedTuple):
     """With what to do, where somebody may want to."""
 
 
-def _resource(group: str, version: str, plural: str) -> wire.Resource:
-    return wire.Resource(group, version, plural, "")
-
-
-OPTIONAL: tuple[Optional, ...] = (
-    Optional(
-        _resource("argoproj.io", "v1alpha1", "rollouts"),
+OPTIONAL: tuple[OptionalApi, ...] = (
+    OptionalApi(
+        resources.of(TABLES.by_name["Rollout"]),
         "Argo Rollouts is served: Rollouts roll too",
         "Argo Rollouts is not served; Rollouts count as soon as it is",
     ),
-    Optional(
-        _resource("secrets-store.csi.x-k8s.io", "v1", "secretproviderclasspodstatuses"),
+    OptionalApi(
+        resources.to_watch(TABLES.sources_by_name["SecretProviderClass"]),
         "the Secrets Store CSI driver is served: what it mounts can roll workloads",
         "the Secrets Store CSI driver is not served; its classes count as soon as it is",
     ),
-    Optional(
-        INJECTIONS,
+    OptionalApi(
+        resources.INJECTIONS,
         "Injections are served: values can be put into other objects",
         "Injections are not served; who wants them applies what `reroll crds` prints",
     ),
 )
-MUTATING_POLICIES: tuple[wire.Resource, ...] = tuple(
-    _resource(POLICIES, version, "mutatingadmissionpolicies") for version in ("v1", "v1beta1")
-)
+MUTATING_POLICIES: tuple[wire.Resource, ...] = tuple(map(policies, VERSIONS))
 
 
 class Served(NamedTuple):

@@ -51,6 +51,13 @@ class Graph(NamedTuple):
             found[edge.source].append(edge)
         return found
 
+    def unused(self, there: Mapping[Key, Metadata]) -> frozenset[Key]:
+        """The sources that no workload and no Injection uses; copies are for their revisions."""
+        used = {edge.source for edge in self.edges}
+        return frozenset(
+            key for key, metadata in there.items() if key not in used and not is_copy(metadata)
+        )
+
     def around(self, node: Key) -> "Graph":
         """Only what has to do with one source or one workload."""
         edges = tuple(edge for edge in self.edges if node in {edge.source, edge.workload})

@@ -1,8 +1,8 @@
 """The past of workloads, out of records, their copies on revisions, and Events.
 
-Pure. A record tells the last roll and the last thing that was written; Kubernetes copies it to each
-revision, so a roll is known as long as its revision is kept. Events tell also what was not written,
-as long as the cluster keeps them. What both tell is told once.
+Pure. A record has the last roll and the last thing that was written; Kubernetes copies it to each
+revision, so a roll is known as long as its revision is. Events have also what was not written, as
+long as the cluster keeps them. What is in both is listed once.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -19,7 +19,7 @@ NEAR = timedelta(seconds=10)
 """An Event is written a moment after what it tells of."""
 
 
-class Part(NamedTuple):
+class SourceChange(NamedTuple):
     """A source that rolled a workload, and who had changed it, where that is still known."""
 
     entry: str
@@ -28,20 +28,23 @@ class Part(NamedTuple):
     at: datetime | None = None
 
 
-class Happened(NamedTuple):
+class HistoryEntry(NamedTuple):
+    """One thing that happened to a workload."""
+
     at: datetime
     workload: Key
     reason: str
     message: str = ""
-    parts: tuple[Part, ...] = ()
+    parts: tuple[SourceChange, ...] = ()
     keys: tuple[str, ...] = ()
     """The keys that changed, where that is known: names, never values."""
     revision: str = ""
     """The ReplicaSet or ControllerRevision that has the copy; empty if the workload itself."""
-    told_by: str = "record"
+    origin: str = "record"
+    """`record` or `event`."""
 
 
-class Told(NamedTuple):
+class ReportedEvent(NamedTuple):
     """One Event of ours about a workload."""
 
     workload: Key
@@ -50,29 +53,33 @@ class Told(NamedTuple):
     message: str
 
 
-class Copy(NamedTuple):
+class RecordCopy(NamedTuple):
+    """A record, on its workload or where Kubernetes copied it."""
+
     workload: Key
     record: Record
     revision: str = ""
 
 
 def history(
-    copies: Iterable[Copy], events: Iterable[Told], writes: Mapping[Key, Writes]
-) -> list[Happened]:
+    copies: Iterable[RecordCopy], events: Iterable[ReportedEvent], writes: Mapping[Key, Writes]
+) -> list[HistoryEntry]:
     """Everything that happened, the newest first."""
-    by_workload: dict[Key, dict[tuple[datetime, str], Happened]] = {}
+    by_workload: dict[Key, dict[tuple[datetime, str], HistoryEntry]] = {}
     for copy in copies:
-        found = by_workload.setdefault(copy.workload, {})
-        for one in _of_record(copy):
-            known = found.get((one.at, one.reason))
-            if known is None or not known.revision:
-                found[one.at, one.reason] = one
-    all_ = [one for found in by_workload.values() for one in _with_writers(found.values(), writes)]
-    all_ += [_of_event(event) for event in events if not _is_known(event, by_workload)]
-    return sorted(all_, key=lambda one: (one.at, one.workload), reverse=True)
+        known = by_workload.setdefault(copy.workload, {})
+        for entry in _of_record(copy):
+            other = known.get((entry.at, entry.reason))
+            if other is None or not other.revision:
+                known[entry.at, entry.reason] = entry
+    past = [
+        entry for known in by_workload.values() for entry in _with_writers(known.values(), writes)
+    ]
+    past += [_of_event(event) for event in events if not _is_known(event, by_workload)]
+    return sorted(past, key=lambda entry: (entry.at, entry.workload), reverse=True)
 
 
-def entries(copies: Iterable[Copy]) -> set[Key]:
+def entries(copies: Iterable[RecordCopy]) -> set[Key]:
     """The sources that rolled something."""
     return {
         source
@@ -97,36 +104,40 @@ def keys_of(entry: str) -> frozenset[str] | None:
     return None if not keys or keys.startswith("!") else frozenset(keys.split(","))
 
 
-def _of_record(copy: Copy) -> Iterator[Happened]:
+def _of_record(copy: RecordCopy) -> Iterator[HistoryEntry]:
     record = copy.record
     if record.rolled:
         # A later record keeps what the last roll was for; a restart was for nothing that changed.
         kept = Reason.CONFIG_CHANGED if record.by else Reason.RESTARTED
         reason = record.why if record.rolled == record.at else kept.word
-        yield Happened(
+        yield HistoryEntry(
             at=record.rolled,
             workload=copy.workload,
             reason=reason,
-            parts=tuple(Part(entry) for entry in record.by or ()),
+            parts=tuple(SourceChange(entry) for entry in record.by or ()),
             keys=tuple(record.keys or ()),
             revision=copy.revision,
         )
     if record.at != record.rolled:
-        yield Happened(record.at, copy.workload, record.why, revision=copy.revision)
+        yield HistoryEntry(record.at, copy.workload, record.why, revision=copy.revision)
 
 
-def _of_event(event: Told) -> Happened:
-    return Happened(event.at, event.workload, event.reason, event.message, told_by="event")
+def _of_event(event: ReportedEvent) -> HistoryEntry:
+    return HistoryEntry(event.at, event.workload, event.reason, event.message, origin="event")
 
 
-def _is_known(event: Told, known: Mapping[Key, Mapping[tuple[datetime, str], Happened]]) -> bool:
+def _is_known(
+    event: ReportedEvent, known: Mapping[Key, Mapping[tuple[datetime, str], HistoryEntry]]
+) -> bool:
     return any(
         reason == event.reason and abs(at - event.at) <= NEAR
         for at, reason in known.get(event.workload, {})
     )
 
 
-def _with_writers(found: Iterable[Happened], writes: Mapping[Key, Writes]) -> Iterator[Happened]:
+def _with_writers(
+    found: Iterable[HistoryEntry], writes: Mapping[Key, Writes]
+) -> Iterator[HistoryEntry]:
     """With who wrote the sources before each roll, and after the roll before it."""
     before: datetime | None = None
     for one in sorted(found, key=lambda one: one.at):
@@ -136,8 +147,8 @@ def _with_writers(found: Iterable[Happened], writes: Mapping[Key, Writes]) -> It
 
 
 def _written(
-    part: Part, one: Happened, before: datetime | None, writes: Mapping[Key, Writes]
-) -> Part:
+    part: SourceChange, one: HistoryEntry, before: datetime | None, writes: Mapping[Key, Writes]
+) -> SourceChange:
     source = source_of(part.entry, one.workload.namespace)
     known = writes.get(source) if source else None
     keys = keys_of(part.entry)

@@ -15,14 +15,14 @@ from reroll.core.revisions.templates import of_template
 from reroll.core.tables.annotations import STAMP
 from reroll.kube.objects import Revision
 
-Source = tuple[str, str]
+SourceName = tuple[str, str]
 """Kind and name."""
 Fingerprints = Mapping[str, bytes]
 """Of what each key holds."""
 
 
-class Kept(NamedTuple):
-    """A template that Kubernetes keeps."""
+class RevisionTemplate(NamedTuple):
+    """An earlier template of a workload, or the one it has now."""
 
     name: str
     number: int
@@ -32,22 +32,22 @@ class Kept(NamedTuple):
     """What our own mark says in it."""
 
 
-class Pin(NamedTuple):
-    source: Source
+class PinnedSource(NamedTuple):
+    source: SourceName
     copy: str
     keys: tuple[str, ...] | None
     """Those that differ from the pinned revision before; `None`: that is not known."""
     missing: bool = False
 
 
-class Line(NamedTuple):
-    revision: Kept
-    pins: tuple[Pin, ...]
+class RevisionLine(NamedTuple):
+    revision: RevisionTemplate
+    pins: tuple[PinnedSource, ...]
     pods: tuple[str, ...]
     is_current: bool
 
 
-def kept(revision: Revision) -> Kept:
+def revision_template(revision: Revision) -> RevisionTemplate:
     template: Any = None
     if revision.data:
         template = (msgspec.json.decode(revision.data).get("spec") or {}).get("template")
@@ -57,7 +57,7 @@ def kept(revision: Revision) -> Kept:
     pinned = of_template(template)
     annotations = (template.get("metadata") or {}).get("annotations") or {}
     metadata = revision.metadata
-    return Kept(
+    return RevisionTemplate(
         metadata.name,
         revision.number,
         metadata.creation_timestamp,
@@ -66,34 +66,34 @@ def kept(revision: Revision) -> Kept:
     )
 
 
-def lines(
-    revisions: Sequence[Kept],
+def revision_lines(
+    revisions: Sequence[RevisionTemplate],
     pods: Iterable[tuple[str, str]],
-    contents: Mapping[Source, Fingerprints | None],
+    contents: Mapping[SourceName, Fingerprints | None],
     runner: str,
-) -> list[Line]:
+) -> list[RevisionLine]:
     """One for each revision, the newest first.
 
     `revisions` come the oldest first. `pods` are name and revision, as a label tells it. `contents`
     are those of copies by kind and name, `None` where one is gone; what may not be read is not
     among them. `runner` is the workload that makes the pods.
     """
-    found, before = [], dict[Source, str]()
+    found, before = [], dict[SourceName, str]()
     running = [(name, {label, f"{runner}-{label}"}) for name, label in pods if label]
     for one in revisions:
         pins = tuple(
-            Pin(source, copy, _changed(source[0], before.get(source), copy, contents),
+            PinnedSource(source, copy, _changed(source[0], before.get(source), copy, contents),
                 contents.get((source[0], copy), {}) is None)
             for source, copy in sorted(one.pins.items())
         )  # fmt: skip
         own = tuple(sorted(name for name, labels in running if one.name in labels))
-        found.append(Line(one, pins, own, is_current=one is revisions[-1]))
+        found.append(RevisionLine(one, pins, own, is_current=one is revisions[-1]))
         before = dict(one.pins) or before
     return found[::-1]
 
 
 def _changed(
-    kind: str, before: str | None, now: str, contents: Mapping[Source, Fingerprints | None]
+    kind: str, before: str | None, now: str, contents: Mapping[SourceName, Fingerprints | None]
 ) -> tuple[str, ...] | None:
     if before == now:
         return ()
@@ -103,14 +103,14 @@ def _changed(
     return tuple(sorted(key for key in old.keys() | new.keys() if old.get(key) != new.get(key)))
 
 
-def wanted(revisions: Sequence[Kept], text: str) -> Kept | None:
-    """The revision that somebody means by its number, its name, or `previous`."""
+def select_revision(revisions: Sequence[RevisionTemplate], text: str) -> RevisionTemplate | None:
+    """The revision that is meant by its number, its name, or `previous`."""
     if text == "previous":
         return revisions[-2] if len(revisions) > 1 else None
     return next((one for one in revisions if text in {one.name, str(one.number)}), None)
 
 
-def taken(template: Pins, revision: Kept) -> dict[Source, str]:
+def pins_for(template: Pins, revision: RevisionTemplate) -> dict[SourceName, str]:
     """The pins of a template that shall use the content of a revision.
 
     What the revision did not have yet keeps its pin; what the template uses no more gets none.

@@ -8,8 +8,9 @@ from typing import NamedTuple
 
 import msgspec
 
-from reroll.answers.migration.controllers import OURS, Controller
-from reroll.answers.migration.differences import Subject, told
+from reroll.answers.controllers import Stuck, rivals
+from reroll.answers.migration.controllers import ConfiguredController
+from reroll.answers.migration.differences import Subject, differences
 from reroll.answers.migration.translate import TOOLS
 from reroll.core.dialects.rows import Dialect, Place, Told
 from reroll.core.dialects.table import Dialects
@@ -41,29 +42,22 @@ class Member(NamedTuple):
     """Reroll has a record of it already."""
 
 
-class Stuck(NamedTuple):
-    """A workload that waits for a tool that may not come."""
-
-    key: Key
-    why: str
-
-
 class Findings(NamedTuple):
-    controllers: tuple[Controller, ...]
+    controllers: tuple[ConfiguredController, ...]
     members: tuple[Member, ...]
     stuck: tuple[Stuck, ...]
 
     @property
-    def rivals(self) -> tuple[Controller, ...]:
-        """Controllers that are active beside Reroll, which is active too."""
-        active = [one for one in self.controllers if one.is_active]
-        if not any(one.title == OURS for one in active):
-            return ()
-        return tuple(one for one in active if one.title != OURS)
+    def rivals(self) -> tuple[ConfiguredController, ...]:
+        return rivals(self.controllers)
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        return tuple(problem for member in self.members for problem in member.problems)
 
 
-class Seen(NamedTuple):
-    """One workload of the cluster."""
+class Candidate(NamedTuple):
+    """One workload of the cluster, opted in or not."""
 
     kind: Kind
     manifest: Manifest
@@ -73,24 +67,25 @@ class Seen(NamedTuple):
 
 
 def findings(
-    seen: Iterable[Seen], controllers: tuple[Controller, ...], dialects: Dialects
+    candidates: Iterable[Candidate],
+    controllers: tuple[ConfiguredController, ...],
+    dialects: Dialects,
 ) -> Findings:
     everyone = {tool.name for tool in TOOLS if _asks(controllers, tool.title, "auto-all")}
     handled = _handled(controllers)
     members: list[Member] = []
     stuck: list[Stuck] = []
-    for one in seen:
-        if not belongs_to_workload(one.manifest.metadata):
-            members += _member(one, dialects, everyone, handled)
-            stuck += _stuck(one, controllers)
+    for candidate in candidates:
+        if not belongs_to_workload(candidate.manifest.metadata):
+            members += _member(candidate, dialects, everyone, handled)
+            stuck += _stuck(candidate, controllers)
     return Findings(controllers, tuple(members), tuple(stuck))
 
 
 def _member(
-    one: Seen, dialects: Dialects, everyone: set[str], handled: frozenset[str]
+    one: Candidate, dialects: Dialects, everyone: set[str], handled: frozenset[str]
 ) -> Iterator[Member]:
     workload = one.workload
-    default = Policy(enabled=True) if everyone else Policy()
     asked = Told(
         workload.key,
         one.kind,
@@ -99,11 +94,12 @@ def _member(
         one.namespace,
         Policy(),
     )
-    said = [(row, row.read(asked, dialects.options)) for row in dialects.rows]
+    opinions = [(row, row.read(asked, dialects.options)) for row in dialects.rows]
+    default = Policy(enabled=True) if everyone else Policy()
     policy = dialects.policy(asked._replace(default=default))
     by: list[str] = []
     because: list[str] = []
-    for row, opinion in said:
+    for row, opinion in opinions:
         if opinion.enabled and policy.enabled:
             because += _because(one, row, dialects)
         elif row.name in everyone and opinion.enabled is None and policy.enabled:
@@ -119,14 +115,17 @@ def _member(
             tuple(by),
             tuple(because),
             tuple(
-                text for name in by if name in TITLES for text in told(name, TITLES[name], subject)
+                text
+                for name in by
+                if name in TITLES
+                for text in differences(name, TITLES[name], subject)
             ),
             tuple(problems),
             isinstance(workload.record, Record),
         )
 
 
-def _because(one: Seen, row: Dialect, dialects: Dialects) -> Iterator[str]:
+def _because(one: Candidate, row: Dialect, dialects: Dialects) -> Iterator[str]:
     """The words of a dialect that opts it in, where they stand."""
     places = (
         (Place.WORKLOAD, one.workload.annotations, ""),
@@ -139,7 +138,7 @@ def _because(one: Seen, row: Dialect, dialects: Dialects) -> Iterator[str]:
                 yield f"{word.key}: {annotations[word.key]}{where}"
 
 
-def _subject(one: Seen, handled: frozenset[str]) -> Subject:
+def _subject(one: Candidate, handled: frozenset[str]) -> Subject:
     raw = pick(one.manifest, one.kind.template)
     try:
         template = msgspec.json.decode(raw, type=PodTemplate) if raw else PodTemplate()
@@ -149,21 +148,22 @@ def _subject(one: Seen, handled: frozenset[str]) -> Subject:
     return Subject(workload.key, one.kind, workload.annotations, template, workload.still, handled)
 
 
-def _handled(controllers: Iterable[Controller]) -> frozenset[str]:
+def _handled(controllers: Iterable[ConfiguredController]) -> frozenset[str]:
     """Kinds that Reloader is told to handle, which it does not by itself."""
     switches = {"--is-Argo-Rollouts=true": "Rollout"}
     switches |= {"--enable-csi-integration=true": "SecretProviderClass"}
-    given = {line.given for one in controllers if one.told for line in one.told.lines}
+    given = {line.given for one in controllers if one.translation for line in one.translation.lines}
     return frozenset(kind for switch, kind in switches.items() if switch in given)
 
 
-def _asks(controllers: Iterable[Controller], title: str, setting: str) -> bool:
+def _asks(controllers: Iterable[ConfiguredController], title: str, setting: str) -> bool:
     return any(
-        one.title == title and one.told and one.told.settings.get(setting) for one in controllers
+        one.title == title and one.translation and one.translation.settings.get(setting)
+        for one in controllers
     )
 
 
-def _stuck(one: Seen, controllers: Iterable[Controller]) -> Iterator[Stuck]:
+def _stuck(one: Candidate, controllers: Iterable[ConfiguredController]) -> Iterator[Stuck]:
     annotations = one.manifest.metadata.annotations or {}
     active = {each.title for each in controllers if each.is_active}
     key = one.workload.key
@@ -179,7 +179,7 @@ def _stuck(one: Seen, controllers: Iterable[Controller]) -> Iterator[Stuck]:
         yield Stuck(key, f"{why}; Reroll ends it when its pause period is over")
 
 
-def _scheduler(one: Seen) -> str:
+def _scheduler(one: Candidate) -> str:
     raw = pick(one.manifest, (*one.kind.template, "spec", "schedulerName"))
     found = msgspec.json.decode(raw) if raw else ""
     return found if isinstance(found, str) else ""

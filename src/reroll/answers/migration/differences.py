@@ -44,7 +44,7 @@ class Difference(NamedTuple):
         return f"{title} {self.theirs}; Reroll {self.ours}"
 
 
-def told(dialect: str, title: str, subject: Subject) -> Iterator[str]:
+def differences(dialect: str, title: str, subject: Subject) -> Iterator[str]:
     """What will be different for one workload."""
     for row in DIFFERENCES:
         if row.dialect == dialect and row.applies:

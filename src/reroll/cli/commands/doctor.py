@@ -3,17 +3,19 @@
 import argparse
 import os
 import sys
+from collections.abc import Iterator
 from typing import Any
 
 from reroll import __version__
 from reroll.answers.doctor.findings import Finding, Level, worst
-from reroll.cli import cluster
+from reroll.answers.doctor.gather import Examination, Wanted
+from reroll.answers.migration.survey import survey
+from reroll.cli.command import Context
 from reroll.cli.errors import Exit
 from reroll.cli.flags import add_flags
-from reroll.cli.gather import Examination
-from reroll.cli.output import add_output_flag, print_json, visible
-from reroll.cli.select import add_controller_flags, settings_of
-from reroll.clock import SystemClock
+from reroll.cli.output import add_output_flag, visible
+from reroll.cli.select import add_controller_flags
+from reroll.cli.show import show
 from reroll.kube.view import View
 from reroll.settings.table import SETTINGS
 
@@ -70,29 +72,30 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    args.all_namespaces = args.namespace is None
+    context = Context(args, everywhere=args.namespace is None)
+    # Settings that are not given here are read from the installation itself.
+    variables = {"REROLL_CONFIG", *(row.variable for row in SETTINGS)}
+    given = args.config or not variables.isdisjoint(os.environ)
+    wanted = Wanted(
+        context.settings if given else None,
+        args.controller_namespace or "",
+        args.service_account or "",
+        tuple(args.metrics_url),
+    )
 
     async def action(view: View) -> int:
-        # What nobody says here is read from the installation itself.
-        variables = {"REROLL_CONFIG", *(row.variable for row in SETTINGS)}
-        is_said = args.config or not variables.isdisjoint(os.environ)
-        settings, home = settings_of(args) if is_said else None, args.controller_namespace or ""
-        examination = Examination(view, settings, home, SystemClock(), __version__)
-        found = [
-            one
-            async for one in examination.run(args.service_account or "", tuple(args.metrics_url))
-        ]
-        shown = [one for one in found if not args.quiet or one.level is not Level.OK]
-        if args.output == "json":
-            print_json(document(shown))
-        else:
-            show = _table if sys.stdout.isatty() else _lines
-            show(shown)
+        examination = Examination(view, wanted, survey, context.clock, __version__)
+        found = [finding async for finding in examination.run()]
+        shown = [each for each in found if not args.quiet or each.level is not Level.OK]
+        if sys.stdout.isatty() and context.output != "json":
+            _table(shown)
             print(_summary(found))
+        else:
+            show(context.output, document(shown), (*_lines(shown), _summary(found)))
         bad = worst(found).rank >= Level(args.fail_on).rank
         return Exit.UNWELL if bad else Exit.OK
 
-    return cluster.look(args, action)
+    return context.run(action)
 
 
 def document(found: list[Finding]) -> dict[str, Any]:
@@ -100,32 +103,24 @@ def document(found: list[Finding]) -> dict[str, Any]:
     return {
         "version": __version__,
         "worst": worst(found).value,
-        "findings": [
-            {
-                "check": one.check,
-                "level": one.level.value,
-                "sentence": one.sentence,
-                "todo": one.todo,
-            }
-            for one in found
-        ],
+        "findings": [finding._asdict() for finding in found],
     }
 
 
 def _summary(found: list[Finding]) -> str:
     counts = [(sum(one.level is level for one in found), level) for level in reversed(Level)]
-    told = [
+    words = [
         f"{count} {level.value}{'s' if count != 1 and level is not Level.OK else ''}"
         for count, level in counts
         if count
     ]
-    return f"reroll {__version__}: {', '.join(told)}"
+    return f"reroll {__version__}: {', '.join(words)}"
 
 
-def _lines(found: list[Finding]) -> None:
-    for one in found:
-        todo = f"; {one.todo}" if one.todo else ""
-        print(visible(f"{one.level.value}: {one.check}: {one.sentence}{todo}"))
+def _lines(found: list[Finding]) -> Iterator[str]:
+    for each in found:
+        todo = f"; {each.todo}" if each.todo else ""
+        yield f"{each.level.value}: {each.check}: {each.sentence}{todo}"
 
 
 def _table(found: list[Finding]) -> None:

@@ -5,11 +5,11 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import Any, NamedTuple
 
+from reroll.answers.configs import writes_of
 from reroll.answers.explain.explain import Answer, Explanation, Source, State, explain
 from reroll.answers.explain.provenance import Decided, Said, decided
 from reroll.cli import cluster
 from reroll.cli.commands import explain_injection
-from reroll.cli.configs import writes_of
 from reroll.cli.errors import CommandError, Exit
 from reroll.cli.flags import add_flags
 from reroll.cli.output import add_output_flag, print_json, print_lines, print_table, warn
@@ -21,8 +21,8 @@ from reroll.core.model.record import Record, Unreadable
 from reroll.core.observe.snapshot import Absence, Snapshot
 from reroll.core.observe.workload import Workload
 from reroll.core.tables.annotations import ENABLED
-from reroll.engine.engine import scope
 from reroll.engine.listing import Look
+from reroll.engine.scope import scope
 from reroll.kube.view import View
 
 DESCRIPTION = """\

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from reroll.answers.configs import writes_of
 from reroll.cli import cluster
-from reroll.cli.configs import writes_of
 from reroll.cli.errors import CommandError, Exit
 from reroll.cli.output import print_json, print_lines, print_table, warn
 from reroll.cli.select import missing_sentence

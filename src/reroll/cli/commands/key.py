@@ -4,26 +4,21 @@ import argparse
 import asyncio
 import secrets
 from collections.abc import Awaitable, Callable
-from typing import Any, NamedTuple
+from typing import Any
 
-import msgspec
-
-from reroll.answers.keys.keys import Ring, Usage, old, pruning, rotation, usage
-from reroll.cli import cluster
-from reroll.cli.cluster import resource
+from reroll.answers.keys.gather import KeysInUse, keys_in_use
+from reroll.answers.keys.keys import Ring, old, pruning, rotation
+from reroll.cli.command import Context
 from reroll.cli.errors import CommandError, Exit
 from reroll.cli.flags import add_flags
-from reroll.cli.output import add_output_flag, print_json, print_table
-from reroll.cli.select import add_controller_flags, settings_of
+from reroll.cli.output import add_output_flag
+from reroll.cli.select import add_controller_flags
+from reroll.cli.show import Table, show
 from reroll.cli.targets import duration
 from reroll.core.model.key import Key
-from reroll.core.model.record import Record, read
-from reroll.core.tables.annotations import STATE
-from reroll.core.tables.kinds import Kind
-from reroll.engine import keyring
-from reroll.engine.content import Stub
-from reroll.kube import wire
-from reroll.kube.errors import Conflict, Forbidden, Malformed, NotFound
+from reroll.kube import api, resources
+from reroll.kube.errors import Conflict, Forbidden
+from reroll.kube.objects import Stub
 from reroll.kube.view import View
 from reroll.settings.table import Settings
 
@@ -51,11 +46,6 @@ the Secrets they use is lost.
   reroll key prune --controller-namespace reroll"""
 
 MOMENT = 1.0
-
-
-class Seen(NamedTuple):
-    ring: Ring
-    usage: Usage
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -88,145 +78,105 @@ def configure(parser: argparse.ArgumentParser) -> None:
         sub.set_defaults(key_action=action)
 
 
-Action = Callable[["Keys", argparse.Namespace], Awaitable[int]]
+Action = Callable[["Keys", Context], Awaitable[None]]
 
 
 def run(args: argparse.Namespace) -> int:
-    action: Action = args.key_action
-    args.all_namespaces = True
-    settings = settings_of(args)
-    return cluster.look(args, lambda view: action(Keys(view, settings), args))
+    context = Context(args, everywhere=True)
+    settings, action = context.settings, args.key_action
+
+    async def with_keys(view: View) -> int:
+        await action(Keys(view, settings), context)
+        return Exit.OK
+
+    return context.run(with_keys)
 
 
 class Keys:
     """The Secret, and the records that need what is in it."""
 
     def __init__(self, view: View, settings: Settings) -> None:
-        self._view, self._settings = view, settings
-        self._home = settings.namespace or view.home
-        self.where = f"Secret {self._home}/{settings.digest_key}"
+        self._view, self._tables = view, settings.tables
+        self.secret = Key("Secret", settings.namespace or view.home, settings.digest_key)
 
-    async def seen(self) -> Seen:
-        """Raises if a record may be unseen: a key must not go because of that."""
-        ring = await self._ring()
-        records = [one for kind in self._settings.tables.kinds for one in await self._of(kind)]
-        if self._view.gaps:
-            raise CommandError(
-                f"not all records can be seen: {'; '.join(dict.fromkeys(self._view.gaps))}"
-            )
-        return Seen(ring, usage(records, self._settings.tables.sources))
-
-    async def _of(self, kind: Kind) -> list[tuple[Key, Record]]:
-        found = []
-        for one in await self._view.every(resource(kind), Stub, metadata_only=True):
-            record = read((one.metadata.annotations or {}).get(STATE))
-            if isinstance(record, Record):
-                place = Key(kind.name, one.metadata.namespace, one.metadata.name)
-                found.append((place, record))
-        return found
-
-    async def _ring(self) -> Ring:
-        request = wire.get(keyring.SECRETS, self._home, self._settings.digest_key)
-        try:
-            raw = await self._view.client.send(request)
-        except NotFound:
-            raise CommandError(
-                f"{self.where} does not exist; the controller makes it when it starts, or is "
-                "elsewhere: --controller-namespace"
-            ) from None
-        except Forbidden:
-            raise CommandError(f"{self.where} may not be read; grant `get` on it") from None
-        secret = msgspec.json.decode(raw, type=keyring.KeySecret)
-        try:
-            _, keys = keyring.read(secret)
-        except Malformed as error:
-            raise CommandError(str(error)) from None
-        return Ring(keys.current, keys.known, secret.metadata.resource_version)
+    async def read(self) -> KeysInUse:
+        return await keys_in_use(self._view, self.secret, self._tables)
 
     async def write(self, patch: dict[str, Any]) -> None:
-        request = wire.merge_patch(keyring.SECRETS, self._home, self._settings.digest_key, patch)
+        _, namespace, name = self.secret
         try:
-            await self._view.client.send(request)
+            await api.merge(self._view.client, resources.SECRETS, namespace, name, patch, Stub)
         except Conflict:
-            raise CommandError(f"somebody else changed {self.where} just now; try again") from None
+            raise CommandError(f"somebody else changed {self.secret} just now; try again") from None
         except Forbidden:
-            raise CommandError(f"{self.where} may not be changed; grant `patch` on it") from None
+            raise CommandError(f"{self.secret} may not be changed; grant `patch` on it") from None
 
 
 # The commands
 
 
-async def _status(keys: Keys, args: argparse.Namespace) -> int:
-    _show(keys, await keys.seen(), args)
-    return Exit.OK
+async def _status(keys: Keys, context: Context) -> None:
+    _show(keys, await keys.read(), context)
 
 
-async def _rotate(keys: Keys, args: argparse.Namespace) -> int:
+async def _rotate(keys: Keys, context: Context) -> None:
+    args = context.args
     limit = duration("--timeout", args.timeout).total_seconds()
-    before = await keys.seen()
+    before = await keys.read()
     new = secrets.token_hex(4)
     await keys.write(rotation(before.ring, new, secrets.token_bytes(32)))
-    seen = await keys.seen()
+    state = await keys.read()
     if args.wait or args.prune:
-        seen = await _rewritten(keys, limit)
+        state = await _rewritten(keys, limit)
     if args.prune:
-        await keys.write(pruning(seen.ring, old(seen.ring)))
-        seen = await keys.seen()
-    _show(keys, seen, args)
-    return Exit.OK
+        await keys.write(pruning(state.ring, old(state.ring)))
+        state = await keys.read()
+    _show(keys, state, context)
 
 
-async def _rewritten(keys: Keys, limit: float) -> Seen:
+async def _rewritten(keys: Keys, limit: float) -> KeysInUse:
     """Once no record needs an old key."""
     end = asyncio.get_running_loop().time() + limit
-    while (seen := await keys.seen()).usage.needing(waiting := old(seen.ring)):
+    while (state := await keys.read()).usage.needing(waiting := old(state.ring)):
         if asyncio.get_running_loop().time() > end:
-            late = seen.usage.needing(waiting)
+            late = state.usage.needing(waiting)
             raise CommandError(
                 f"{len(late)} records still need an old key, {late[0]} is one of them; is the "
                 "controller running, and is it opted in? `reroll key prune` goes on from here",
                 Exit.TIMED_OUT,
             )
         await asyncio.sleep(MOMENT)
-    return seen
+    return state
 
 
-async def _prune(keys: Keys, args: argparse.Namespace) -> int:
-    seen = await keys.seen()
-    needed = {one for one in old(seen.ring) if seen.usage.by_key.get(one)}
-    doomed = old(seen.ring) if args.force else old(seen.ring) - needed
+async def _prune(keys: Keys, context: Context) -> None:
+    state = await keys.read()
+    needed = {one for one in old(state.ring) if state.usage.by_key.get(one)}
+    doomed = old(state.ring) if context.args.force else old(state.ring) - needed
     if doomed:
-        await keys.write(pruning(seen.ring, doomed))
-    _show(keys, await keys.seen(), args)
-    if needed and not args.force:
+        await keys.write(pruning(state.ring, doomed))
+    _show(keys, await keys.read(), context)
+    if needed and not context.args.force:
         raise CommandError(
-            f"{', '.join(sorted(needed))} stays: {len(seen.usage.needing(needed))} records need "
+            f"{', '.join(sorted(needed))} stays: {len(state.usage.needing(needed))} records need "
             "it; the controller rewrites those that are opted in, --force gives up the others"
         )
-    return Exit.OK
 
 
-def _show(keys: Keys, seen: Seen, args: argparse.Namespace) -> None:
-    ring, by_key = seen.ring, seen.usage.by_key
+def _show(keys: Keys, state: KeysInUse, context: Context) -> None:
+    ring, by_key = state.ring, state.usage.by_key
     ids = [ring.current, *sorted(old(ring)), *sorted(by_key.keys() - ring.ids)]
-    if args.output == "json":
-        print_json(
-            {
-                "secret": keys.where,
-                "current": ring.current,
-                "keys": [
-                    {
-                        "id": one,
-                        "there": one in ring.ids,
-                        "records": len(by_key.get(one, ())),
-                    }
-                    for one in ids
-                ],
-            }
-        )
-        return
-    rows = [(one, _state(one, ring), str(len(by_key.get(one, ())))) for one in ids]
-    print_table(("KEY", "STATE", "RECORDS"), rows)
+    counts = {each: len(by_key.get(each, ())) for each in ids}
+    document = {
+        "secret": str(keys.secret),
+        "current": ring.current,
+        "keys": [
+            {"id": each, "there": each in ring.ids, "records": count}
+            for each, count in counts.items()
+        ],
+    }
+    rows = [(each, _state(each, ring), str(count)) for each, count in counts.items()]
+    show(context.output, document, [Table(("KEY", "STATE", "RECORDS"), rows)])
 
 
 def _state(key_id: str, ring: Ring) -> str:

@@ -1,21 +1,30 @@
 """`reroll revisions`: the content that each revision of a workload has, and going back to one."""
 
 import argparse
+from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
 
 import msgspec
 
-from reroll.answers.history.revisions import Kept, Line, Pin, Source, taken, wanted
-from reroll.cli import cluster, revision_lines
+from reroll.answers.history import gather_revisions
+from reroll.answers.history.gather_revisions import RevisedWorkload
+from reroll.answers.history.revisions import (
+    PinnedSource,
+    RevisionLine,
+    RevisionTemplate,
+    SourceName,
+    pins_for,
+    select_revision,
+)
+from reroll.cli.command import Context
 from reroll.cli.errors import CommandError, Exit
 from reroll.cli.flags import add_flags
-from reroll.cli.output import add_output_flag, print_json, print_table, warn
-from reroll.cli.revision_lines import Revised
-from reroll.cli.select import add_config_flag, tables_of
+from reroll.cli.output import add_output_flag, warn
+from reroll.cli.select import add_config_flag
+from reroll.cli.show import Table, show
 from reroll.cli.targets import workload_target
-from reroll.cli.times import ago, moment
-from reroll.clock import SystemClock
+from reroll.cli.times import ago
 from reroll.core.decide.plan import Plan
 from reroll.core.model.metadata import pick
 from reroll.core.model.record import Record
@@ -24,8 +33,9 @@ from reroll.core.revisions.pins import write_pins
 from reroll.core.tables.annotations import STAMP, STATE
 from reroll.core.tables.reasons import Reason
 from reroll.core.write.patches import Operation, patch, pointer
-from reroll.kube import wire
+from reroll.kube import api, resources
 from reroll.kube.errors import Invalid
+from reroll.kube.objects import Stub
 from reroll.kube.view import View
 
 DESCRIPTION = """\
@@ -68,65 +78,71 @@ def run(args: argparse.Namespace) -> int:
             "(`reroll revisions use KIND/NAME REVISION`), and its namespace with -n",
             Exit.USAGE,
         )
-    tables = tables_of(args)
-    kind, name = workload_target(words[0], tables)
+    context = Context(args)
+    kind, name = workload_target(words[0], context.tables)
 
     async def action(view: View) -> int:
-        found = await revision_lines.read(view, kind, name, tables)
+        revised = await gather_revisions.read(view, kind, name, context.tables)
         if use:
-            return await _use(view, args, found, words[1])
-        _show(args.output, found, await revision_lines.told(view, found), view.gaps)
+            await _use(view, context, revised, words[1])
+        else:
+            await _list(view, context, revised)
         return Exit.OK
 
-    return cluster.look(args, action)
+    return context.run(action)
 
 
 # Use
 
 
-async def _use(view: View, args: argparse.Namespace, found: Revised, text: str) -> int:
-    workload, chosen = found.own.workload, wanted(found.revisions, text)
-    if chosen is None:
-        known = ", ".join(f"{one.number} ({one.name})" for one in found.revisions)
+async def _use(view: View, context: Context, revised: RevisedWorkload, text: str) -> None:
+    workload, revision = revised.own.workload, select_revision(revised.revisions, text)
+    if revision is None:
+        known = ", ".join(f"{one.number} ({one.name})" for one in revised.revisions)
         raise CommandError(f"{workload.key} has no revision {text!r}; it has {known or 'none'}")
-    pins = taken(workload.pins, chosen)
-    _check(found, chosen, pins)
-    gone = await revision_lines.missing(view, workload.key.namespace, pins)
+    pins = pins_for(workload.pins, revision)
+    _check(revised, revision, pins)
+    gone = await gather_revisions.missing_copies(view, workload.key.namespace, pins)
     if gone:
-        raise CommandError(
-            f"revision {chosen.number} of {workload.key} cannot be used: {', '.join(gone)} is gone"
-        )
-    what = "would be pinned to" if args.dry_run else "pinned to"
+        which = f"revision {revision.number} of {workload.key}"
+        raise CommandError(f"{which} cannot be used: {', '.join(gone)} is gone")
+    dry_run = context.args.dry_run
+    what = "would be pinned to" if dry_run else "pinned to"
     if pins == workload.pins:
         what = "has the content of"
-    elif not args.dry_run:
-        await _write(view, found, pins, chosen.stamp)
-    if args.output == "json":
-        facts = [{"source": _source(one), "copy": copy} for one, copy in sorted(pins.items())]
-        print_json({"workload": workload.key._asdict(), "revision": chosen.number, "pins": facts,
-                    "written": what == "pinned to"})  # fmt: skip
-    else:
-        print(f"{workload.key} {what} revision {chosen.number} ({chosen.name})")
+    elif not dry_run:
+        await _write(view, revised, pins, revision.stamp)
+    document = {
+        "workload": workload.key,
+        "revision": revision.number,
+        "pins": [{"source": _source(one), "copy": copy} for one, copy in sorted(pins.items())],
+        "written": what == "pinned to",
+    }
+    sentence = f"{workload.key} {what} revision {revision.number} ({revision.name})"
+    show(context.output, document, [sentence])
     warn(view.gaps)
-    return Exit.OK
 
 
-def _check(found: Revised, chosen: Kept, pins: dict[Source, str]) -> None:
-    key = found.own.workload.key
+def _check(
+    revised: RevisedWorkload, revision: RevisionTemplate, pins: dict[SourceName, str]
+) -> None:
+    key = revised.own.workload.key
     if not pins:
         raise CommandError(
             f'{key} is not pinned; annotate it with `reroll.dev/revisions: "true"` first'
         )
-    if not any(source in chosen.pins for source in pins):
+    if not any(source in revision.pins for source in pins):
         raise CommandError(
-            f"revision {chosen.number} of {key} is from before it was pinned, so its content is "
+            f"revision {revision.number} of {key} is from before it was pinned, so its content is "
             "not known; `kubectl rollout undo` brings back the rest of it"
         )
 
 
-async def _write(view: View, found: Revised, pins: dict[Source, str], stamp: str | None) -> None:
+async def _write(
+    view: View, revised: RevisedWorkload, pins: dict[SourceName, str], stamp: str | None
+) -> None:
     """Pins and stamp as that revision has them: Kubernetes finds it, and makes no new one."""
-    kind, manifest, workload = found.own
+    kind, manifest, workload = revised.own
     raw = pick(manifest, kind.template)
     spec = (msgspec.json.decode(raw) if raw else {}).get("spec") or {}
     fields = renamed(spec, workload.pins, pins) if workload.named else ()
@@ -144,10 +160,9 @@ async def _write(view: View, found: Revised, pins: dict[Source, str], stamp: str
     if stamp != there:
         change = {"op": "add", "value": stamp} if stamp else {"op": "remove"}
         operations.append({"path": pointer(*here), **change})
-    namespace, name = workload.key.namespace, workload.key.name
+    resource, (_, namespace, name) = resources.of(kind), workload.key
     try:
-        request = wire.json_patch(wire.resource_of(kind), namespace, name, operations)
-        await view.client.send(request)
+        await api.patch(view.client, resource, namespace, name, operations, Stub)
     except Invalid:
         raise CommandError(
             f"{workload.key} was changed by somebody else at the same moment; look, and try again"
@@ -157,30 +172,31 @@ async def _write(view: View, found: Revised, pins: dict[Source, str], stamp: str
 # What is shown
 
 
-def _show(output: str, found: Revised, lines: list[Line], gaps: list[str]) -> None:
-    workload = found.own.workload
-    record = workload.record if isinstance(workload.record, Record) else None
-    held = record.held if record else None
-    if output == "json":
-        print_json({
-            "workload": workload.key._asdict(),
-            "heldSince": moment(held),
-            "namesInTemplate": workload.named,
-            "revisions": [_facts(one) for one in lines],
-            "problems": gaps,
-        })  # fmt: skip
-        return
-    now = SystemClock().now()
-    head = ("REVISION", "NAME", "AGE", "CHANGED", "PODS")
-    print_table(head, [_row(one, now, held) for one in lines])
-    if not lines:
-        print(f"{workload.key} has no revisions yet")
-    elif not workload.pins:
-        print(f"{workload.key} is not pinned: all its pods use what its sources hold now")
-    warn(gaps)
+async def _list(view: View, context: Context, revised: RevisedWorkload) -> None:
+    workload = revised.own.workload
+    held = workload.record.held if isinstance(workload.record, Record) else None
+    lines = await gather_revisions.lines_of(view, revised)
+    document = {
+        "workload": workload.key,
+        "heldSince": held,
+        "namesInTemplate": workload.named,
+        "revisions": [_facts(line) for line in lines],
+        "problems": view.gaps,
+    }
+
+    def text() -> Iterator[Table | str]:
+        head, now = ("REVISION", "NAME", "AGE", "CHANGED", "PODS"), context.clock.now()
+        yield Table(head, [_row(line, now, held) for line in lines])
+        if not lines:
+            yield f"{workload.key} has no revisions yet"
+        elif not workload.pins:
+            yield f"{workload.key} is not pinned: all its pods use what its sources hold now"
+
+    show(context.output, document, text())
+    warn(() if context.output == "json" else view.gaps)
 
 
-def _row(one: Line, now: datetime, held: datetime | None) -> tuple[str, ...]:
+def _row(one: RevisionLine, now: datetime, held: datetime | None) -> tuple[str, ...]:
     number = str(one.revision.number)
     if one.is_current:
         number += f" (held, {ago(held, now)})" if held else " (current)"
@@ -192,7 +208,7 @@ def _row(one: Line, now: datetime, held: datetime | None) -> tuple[str, ...]:
     return number, one.revision.name, age, changed or "-", pods
 
 
-def _change(pin: Pin) -> str:
+def _change(pin: PinnedSource) -> str:
     """`configmap/app#level`; a source that did not change is left out."""
     name = _source(pin.source)
     if pin.missing:
@@ -202,25 +218,25 @@ def _change(pin: Pin) -> str:
     return f"{name}#{','.join(pin.keys)}" if pin.keys else ""
 
 
-def _source(source: Source) -> str:
+def _source(source: SourceName) -> str:
     kind, name = source
     return f"{kind.lower()}/{name}"
 
 
-def _facts(one: Line) -> dict[str, Any]:
+def _facts(one: RevisionLine) -> dict[str, Any]:
     return {
         "revision": one.revision.number,
         "name": one.revision.name,
-        "created": moment(one.revision.created),
+        "created": one.revision.created,
         "current": one.is_current,
         "pins": [
             {
                 "source": _source(pin.source),
                 "copy": pin.copy,
-                "changedKeys": None if pin.keys is None else list(pin.keys),
+                "changedKeys": pin.keys,
                 "missing": pin.missing,
             }
             for pin in one.pins
         ],
-        "pods": list(one.pods),
+        "pods": one.pods,
     }

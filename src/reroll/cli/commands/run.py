@@ -23,8 +23,8 @@ from reroll.controller.feature import Feature
 from reroll.controller.log_lines import LogLines
 from reroll.controller.metrics import Metrics
 from reroll.controller.supervisor import Supervisor
-from reroll.features.rolling.feature import Rolling
 from reroll.features.checkup.feature import Checkup
+from reroll.features.rolling.feature import Rolling
 from reroll.kube.auth import load
 from reroll.kube.client import Client
 from reroll.kube.errors import ConfigError

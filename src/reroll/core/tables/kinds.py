@@ -299,6 +299,8 @@ SOURCE_KINDS: tuple[SourceKind, ...] = (
         watched_plural="secretproviderclasspodstatuses",
     ),
 )  # fmt: skip
+CONFIGS = tuple(row for row in SOURCE_KINDS if not row.group)
+"""ConfigMap and Secret."""
 
 
 class Tables:

@@ -24,9 +24,9 @@ from reroll.engine.outcome import Amended, Step, Turn
 from reroll.engine.sources import Sources
 from reroll.engine.world import World
 from reroll.kube import api, resources
+from reroll.kube.aio import gather
 from reroll.kube.client import Client
 from reroll.kube.errors import Conflict, Forbidden
-from reroll.kube.aio import gather
 
 _ROWS = {row.name: row for row in SOURCE_KINDS}
 _template = msgspec.json.Decoder(PodTemplate)

@@ -2,12 +2,10 @@
 
 from reroll.core.tables.rights import Feature
 from reroll.features.checkup.access import Question, questions
-from reroll.kube import wire
+from reroll.kube import resources, wire
 from reroll.settings.table import SETTINGS, Settings
 
-INJECTIONS = wire.Resource("reroll.dev", "v1alpha1", "injections", "Injection")
-"""As in `features.injection`, which a controller without Injections need not load."""
-APIS: dict[Feature, wire.Resource] = {Feature.INJECTIONS: INJECTIONS}
+APIS: dict[Feature, wire.Resource] = {Feature.INJECTIONS: resources.INJECTIONS}
 """What must be served for a feature, of what a cluster may lack."""
 
 

@@ -1,18 +1,17 @@
-"""ConfigMaps and Secrets as commands look at them: by their metadata, never by what they hold."""
+"""ConfigMaps and Secrets by their metadata: which there are and who wrote them."""
 
 import asyncio
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from reroll.cli.targets import CONFIGS
 from reroll.core.model.key import Key
 from reroll.core.observe.provenance import Managed, Stub, Writes, writes
-from reroll.core.tables.kinds import SourceKind
-from reroll.kube import wire
+from reroll.core.tables.kinds import CONFIGS, SourceKind
+from reroll.kube import resources
 from reroll.kube.view import View
 
 READS = 16
-_RESOURCES = {row.name: wire.resource_of(row) for row in CONFIGS}
+_RESOURCES = {row.name: resources.of(row) for row in CONFIGS}
 
 
 class Configs(NamedTuple):
@@ -28,27 +27,24 @@ async def every_config(view: View, more: Iterable[SourceKind] = ()) -> Configs:
     """
     there: dict[Key, Managed] = {}
     blind = set()
-    resources = {**_RESOURCES, **{row.name: wire.resource_of(row) for row in more}}
-    for kind, resource in resources.items():
+    for kind, resource in {**_RESOURCES, **{row.name: resources.of(row) for row in more}}.items():
         gaps = len(view.gaps)
-        found = await view.every(resource, Stub, metadata_only=True)
-        there |= {
-            Key(kind, one.metadata.namespace, one.metadata.name): one.metadata for one in found
-        }
-        if len(view.gaps) > gaps and not found:
+        stubs = [stub.metadata for stub in await view.every(resource, Stub)]
+        there |= {Key(kind, metadata.namespace, metadata.name): metadata for metadata in stubs}
+        if len(view.gaps) > gaps and not stubs:
             blind.add(kind)
     return Configs(there, frozenset(blind))
 
 
 async def writes_of(view: View, sources: Iterable[Key]) -> dict[Key, Writes]:
     """Who wrote these; those that are not there, or no ConfigMap or Secret, are left out."""
-    wanted = sorted(key for key in sources if key.kind in _RESOURCES)
+    keys = sorted(key for key in sources if key.kind in _RESOURCES)
     slots = asyncio.Semaphore(READS)
 
     async def stub(key: Key) -> Stub | None:
         async with slots:
             resource = _RESOURCES[key.kind]
-            return await view.get(resource, key.namespace, key.name, Stub, metadata_only=True)
+            return await view.get(resource, key.namespace, key.name, Stub)
 
-    stubs = await asyncio.gather(*map(stub, wanted))
-    return {key: writes(stub.metadata) for key, stub in zip(wanted, stubs, strict=True) if stub}
+    stubs = await asyncio.gather(*map(stub, keys))
+    return {key: writes(stub.metadata) for key, stub in zip(keys, stubs, strict=True) if stub}

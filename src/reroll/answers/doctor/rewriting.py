@@ -6,18 +6,15 @@ from reroll.answers.doctor import admission, server
 from reroll.answers.doctor.findings import Finding
 from reroll.clock import Clock
 from reroll.engine import admission_objects
-from reroll.engine.content import Stub
-from reroll.engine.engine import NAMESPACES
 from reroll.engine.rewriters import NAME_LABEL, Installed
-from reroll.kube import wire
+from reroll.kube import resources
+from reroll.kube.objects import Stub
 from reroll.kube.view import Found, View
 from reroll.kube.wire import Which
 
-SERVICES = wire.Resource("", "v1", "services", "Service")
-
 
 async def rewriting(view: View, workloads: list[Found], clock: Clock) -> AsyncIterator[Finding]:
-    """Findings about it."""
+    """Whether something rewrites the pods of pinned workloads, where that is needed."""
     pinned = [one.workload.key for one in workloads if one.workload.pins]
     unnamed = [one.workload.key for one in workloads if _needs_rewriting(one)]
     near = View(view.client, None, view.home)
@@ -36,7 +33,7 @@ async def rewriting(view: View, workloads: list[Found], clock: Clock) -> AsyncIt
 
 
 async def _labels(view: View, namespace: str) -> dict[str, str]:
-    found = await view.get(NAMESPACES, None, namespace, Stub, metadata_only=True)
+    found = await view.get(resources.NAMESPACES, None, namespace, Stub)
     known = (found.metadata.labels or {}) if found else {}
     return {NAME_LABEL: namespace, **known}
 
@@ -51,7 +48,7 @@ async def _admission(view: View) -> admission.Admission:
         bindings = await view.every(admission_objects.bindings(version), admission.Binding, **ours)
     hooks = await view.every(admission_objects.webhooks(), admission.Webhook, **ours)
     found = admission.Admission(policies, bindings, hooks, (), "; ".join(view.gaps))
-    there = [one for one in found.named_services if await view.get(SERVICES, *one, Stub)]
+    there = [one for one in found.named_services if await view.get(resources.SERVICES, *one, Stub)]
     return found._replace(services=there)
 
 

@@ -1,0 +1,180 @@
+"""One run of a command: what its arguments and the environment mean, each resolved once.
+
+A command makes one `Context` of its arguments, and reads settings, kinds, selected workloads,
+output format and time from it; nothing writes to the arguments. `Context.run` does the rest with
+the cluster, and turns what goes wrong there into a `CommandError`.
+"""
+
+import argparse
+import asyncio
+import os
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from functools import cached_property
+from types import MappingProxyType
+from typing import TYPE_CHECKING, NamedTuple
+
+from reroll.answers.errors import AnswerError, missing_sentence
+from reroll.cli.errors import CommandError, Exit
+from reroll.cli.files import read_yaml
+from reroll.cli.targets import workload_target
+from reroll.clock import Clock, SystemClock
+from reroll.controller.report import Teller
+from reroll.core.model.key import Key
+from reroll.core.model.metadata import Manifest
+from reroll.core.policy.selectors import Selector, parse_selector
+from reroll.core.tables.kinds import Kind, Tables
+from reroll.kube.auth import load
+from reroll.kube.client import Client
+from reroll.kube.errors import ApiError, ConfigError, Unauthorized
+from reroll.kube.view import View
+from reroll.settings.table import Settings, SettingsError, resolve
+
+if TYPE_CHECKING:
+    from reroll.engine.listing import Look
+
+
+class Context:
+    """`workloads` and `everywhere` stand for arguments that a command has under other names."""
+
+    def __init__(
+        self,
+        args: argparse.Namespace,
+        *,
+        workloads: Sequence[str] | None = None,
+        everywhere: bool | None = None,
+        clock: Clock | None = None,
+    ) -> None:
+        self.args = args
+        self.output: str = getattr(args, "output", "table")
+        self.clock = clock or SystemClock()
+        self._workloads = workloads or getattr(args, "workloads", None) or ()
+        said = getattr(args, "all_namespaces", False)
+        self._everywhere = said if everywhere is None else everywhere
+
+    @cached_property
+    def settings(self) -> Settings:
+        """The settings of the controller, as far as this shell knows them."""
+        path = self.args.config or os.environ.get("REROLL_CONFIG") or ""
+        home = getattr(self.args, "controller_namespace", None)
+        flags = {"namespace": home} if home else {}
+        try:
+            return resolve(flags, os.environ, read_yaml(path, "config file") if path else {}, path)
+        except SettingsError as error:
+            lines = "\n".join(f"  {problem}" for problem in error.problems)
+            raise CommandError(f"these settings cannot be used:\n{lines}", Exit.USAGE) from None
+
+    @property
+    def tables(self) -> Tables:
+        """The kinds that there are, with those of the config file."""
+        return self.settings.tables
+
+    @cached_property
+    def selection(self) -> "Selection":
+        """From the arguments `workloads`, `--selector` and `--all-namespaces`."""
+        text = getattr(self.args, "selector", None) or ""
+        named = tuple(workload_target(each, self.tables) for each in self._workloads)
+        if named and (text or self._everywhere):
+            raise CommandError("name workloads, or select them with -l or -A; not both", Exit.USAGE)
+        selector = parse_selector(text)
+        if selector is None:
+            raise CommandError(
+                f'-l: {text!r} is no label selector; use e.g. "team=shop,tier!=batch"', Exit.USAGE
+            )
+        return Selection(named, selector)
+
+    # The cluster
+
+    def run(self, action: Callable[[View], Awaitable[int]]) -> int:
+        """Do `action` with the cluster that the arguments name."""
+        try:
+            return asyncio.run(self._run(action))
+        except ConfigError as error:
+            raise CommandError(str(error), Exit.USAGE) from None
+        except Unauthorized as error:
+            raise CommandError(
+                f"the API server does not accept these credentials ({error}); log in again, or "
+                "choose another context with --context"
+            ) from None
+        except (AnswerError, ApiError) as error:
+            raise CommandError(str(error)) from None
+
+    async def _run(self, action: Callable[[View], Awaitable[int]]) -> int:
+        args = self.args
+        connection = load(os.environ, kubeconfig=args.kubeconfig, context=args.context)
+        home = connection.namespace or "default"
+        namespace = None if self._everywhere else getattr(args, "namespace", None) or home
+        async with Client(connection) as client:
+            return await action(View(client, namespace, home))
+
+    async def listing(
+        self,
+        view: View,
+        teller: Teller | None = None,
+        *,
+        supposing: bool = False,
+        make_key: bool = False,
+    ) -> "Look":
+        """The engine's listing of the selected workloads, see `Look.fill`."""
+        from reroll.engine.listing import KeyMissingError, Look
+
+        selection, settings = self.selection, self.settings
+        look = Look(view, self.clock, settings, settings.namespace or view.home, teller)
+        try:
+            await look.fill(
+                selection.holds, selection.kinds, supposing=supposing, make_key=make_key
+            )
+        except KeyMissingError as error:
+            raise CommandError(str(error)) from None
+        known, lent = (*look.workloads, *look.others), look.world.lenders.lent()
+        selection.check(known, view.gaps, lent, look.owned)
+        return look
+
+
+class Selection(NamedTuple):
+    """Workloads by name, or by label; everything if neither."""
+
+    named: tuple[tuple[Kind, str], ...] = ()
+    selector: Selector = Selector()
+
+    @property
+    def kinds(self) -> frozenset[str]:
+        return frozenset(kind.name for kind, _ in self.named)
+
+    def holds(self, kind: Kind, manifest: Manifest) -> bool:
+        metadata = manifest.metadata
+        if self.named:
+            return (kind, metadata.name) in self.named
+        return self.selector.matches(metadata.labels or {})
+
+    def check(
+        self,
+        known: Sequence[Key],
+        gaps: Iterable[str],
+        lenders: Mapping[Key, Key] = MappingProxyType({}),
+        owned: Mapping[Key, Key] = MappingProxyType({}),
+    ) -> None:
+        """Every name has to be there; what may not be listed may be.
+
+        `lenders` and what is `owned` are no workloads, but another one is for them.
+        """
+        hints = {(key.kind, key.name): _lent(key, to) for key, to in lenders.items()}
+        hints |= {(key.kind, key.name): _owned(key, by) for key, by in owned.items()}
+        there = {(key.kind, key.name) for key in known}
+        missing = [(kind.name, name) for kind, name in self.named if (kind.name, name) not in there]
+        if missing:
+            sentences = [hints.get(each) or missing_sentence(*each, known) for each in missing]
+            raise CommandError("; ".join([*sentences, *gaps]))
+
+
+def _lent(lender: Key, borrower: Key) -> str:
+    what = f"{lender.kind} {lender.name} runs the template of {borrower}"
+    return f"{what}, which is the workload; write {_target(borrower)}"
+
+
+def _owned(owned: Key, owner: Key) -> str:
+    what = f"{owned.kind} {owned.name} belongs to {owner}"
+    return f"{what}, which is the workload; write {_target(owner)}"
+
+
+def _target(key: Key) -> str:
+    return f"{key.kind.lower()}/{key.name}"
