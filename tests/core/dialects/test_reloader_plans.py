@@ -13,15 +13,18 @@ from tests.core.build import (
     NOW,
     configmap,
     document,
+    edits,
+    marks,
     patched,
+    pauses,
     reference,
     template,
     workload,
 )
 from tests.core.reloads import ANNOTATIONS, APP, HASH, KEYED, TERM, held, look, record, treated
 
+from reroll.core.decide.actions import Resume
 from reroll.core.decide.chains import decide
-from reroll.core.decide.plan import Plan
 from reroll.core.dialects.reloader import PAUSED_AT
 from reroll.core.dialects.reloader_marks import DELETED, LAST_RELOADED
 from reroll.core.dialects.table import ALL, Dialects
@@ -65,11 +68,11 @@ def deleted(
 def test_a_source_that_goes_away_rolls_only_where_that_is_asked_for() -> None:
     assert decide(deleted(on_delete=False), NOW).reason is Reason.UP_TO_DATE
     assert decide(deleted(), NOW).reason is Reason.CONFIG_CHANGED
-    assert decide(deleted(), NOW).marks == (Mark("STAKATER_APP_CONFIGMAP", None, 0),)
+    assert marks(decide(deleted(), NOW)) == (Mark("STAKATER_APP_CONFIGMAP", None, 0),)
     # Without a variable to take away, the pods would not be replaced.
-    unmarked = decide(deleted(marked=False), NOW).marks
+    unmarked = marks(decide(deleted(marked=False), NOW))
     assert unmarked == (Mark("STAKATER_APP_CONFIGMAP", DELETED, 0),)
-    (told,) = decide(deleted(), NOW, ANNOTATIONS).marks
+    (told,) = marks(decide(deleted(), NOW, ANNOTATIONS))
     assert json.loads(told.value or "")["hash"] == DELETED
 
 
@@ -94,10 +97,10 @@ def test_a_roll_pauses_and_is_looked_at_again_when_that_is_over() -> None:
 
     found = decide(seen, NOW)
 
-    assert (found.reason, found.pause) == (Reason.CONFIG_CHANGED, True)
+    assert (found.reason, pauses(found)) == (Reason.CONFIG_CHANGED, True)
     assert found.look_at == NOW + timedelta(minutes=1)
     before = document(DEPLOYMENT, template(), annotations={"reroll.dev/state": seen.workload.record_text})  # fmt: skip
-    after = patched(before, patch(seen.workload, DEPLOYMENT, found, MINUTE))
+    after = patched(before, patch(seen.workload, DEPLOYMENT, edits(found)))
     assert after["spec"]["paused"] is True
     assert after["metadata"]["annotations"][PAUSED_AT] == "2026-03-01T12:00:00Z"
 
@@ -105,7 +108,7 @@ def test_a_roll_pauses_and_is_looked_at_again_when_that_is_over() -> None:
 def test_changes_during_the_pause_are_gathered_and_do_not_prolong_it() -> None:
     found = decide(paused(timedelta(seconds=20)), NOW)
 
-    assert (found.reason, found.pause) == (Reason.CONFIG_CHANGED, None)
+    assert (found.reason, pauses(found)) == (Reason.CONFIG_CHANGED, None)
     assert found.look_at == NOW + timedelta(seconds=40)
 
 
@@ -121,7 +124,7 @@ def test_changes_during_the_pause_are_gathered_and_do_not_prolong_it() -> None:
 def test_a_pause_ends(seen: Snapshot) -> None:
     found = decide(seen, NOW)
 
-    assert (found.reason, found.pause, found.look_at) == (Reason.RESUMED, False, None)
+    assert (found.reason, pauses(found), found.look_at) == (Reason.RESUMED, False, None)
     assert found.record is not None
     assert seen.workload.record is not None
     assert (found.record.s, found.record.n) == (seen.workload.record.s, seen.workload.record.n + 1)
@@ -132,9 +135,9 @@ def test_ending_a_pause_takes_its_mark_along(still: bool) -> None:
     annotations = {"reroll.dev/enabled": "true", PAUSED_AT: "2026-03-01T11:00:00Z"}
     before = document(DEPLOYMENT, annotations=annotations)
     before["spec"] |= {"paused": True} if still else {}
-    decided = Plan(Reason.RESUMED, "", pause=False)
 
-    after = patched(before, patch(workload(DEPLOYMENT, before), DEPLOYMENT, decided, MINUTE))
+    resumed = patch(workload(DEPLOYMENT, before), DEPLOYMENT, [Resume(PAUSED_AT)])
+    after = patched(before, resumed)
 
     assert PAUSED_AT not in after["metadata"]["annotations"]
     assert "paused" not in after["spec"]
@@ -152,7 +155,7 @@ def test_what_was_left_paused_before_it_was_adopted_goes_on() -> None:
 
     found = decide(msgspec.structs.replace(seen, workload=new), NOW)
 
-    assert (found.reason, found.record, found.pause) == (Reason.RESUMED, None, False)
+    assert (found.reason, found.record, pauses(found)) == (Reason.RESUMED, None, False)
 
 
 RESTING = [
@@ -173,7 +176,7 @@ def test_what_cannot_be_paused_holds_the_next_roll(kind: Kind, strategy: Strateg
     )
 
     assert (found.reason, found.look_at) == (Reason.RESTING, NOW + timedelta(seconds=40))
-    assert (later.reason, later.pause) == (Reason.CONFIG_CHANGED, None)
+    assert (later.reason, pauses(later)) == (Reason.CONFIG_CHANGED, None)
 
 
 # Two controllers

@@ -7,8 +7,9 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.core.build import DEPLOYMENT, EAGER, NOW, configmap, content, reference, snapshot
+from tests.core.build import DEPLOYMENT, EAGER, NOW, configmap, content, marks, reference, snapshot
 
+from reroll.core.decide import actions
 from reroll.core.decide.chains import decide
 from reroll.core.dialects.rows import Opinion, Options, Told
 from reroll.core.dialects.table import ALL, Dialects
@@ -175,7 +176,7 @@ def test_with_keyed_marks_no_values_are_wanted_and_the_mark_is_our_stamp() -> No
     rolls = decide(seen, NOW, keyed)
 
     assert keyed.of_values(policy.by, Strategy.STAMP) == ()
-    assert [(mark.name, mark.value) for mark in rolls.marks] == [(HASH, rolls.stamp)]
+    assert [(mark.name, mark.value) for mark in marks(rolls)] == [(HASH, rolls.stamp)]
 
 
 # What Wave left behind
@@ -205,7 +206,7 @@ def test_it_is_repaired_once_its_configuration_is_there() -> None:
     decided = repaired(True, content({"a": "1"}))
 
     assert decided.reason is Reason.REPAIRED
-    assert decided.repair is not None
+    assert decided.has(actions.Repair)
     assert decided.record is None
 
 

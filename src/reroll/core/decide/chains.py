@@ -16,7 +16,7 @@ from reroll.core.decide.case import Case
 from reroll.core.decide.permission import PERMISSION
 from reroll.core.decide.plan import Plan, without_action
 from reroll.core.decide.standing import STANDING
-from reroll.core.decide.writing import WRITING, Draft
+from reroll.core.decide.writing import WRITING, Act, Draft
 from reroll.core.dialects.table import ALL, Dialects
 from reroll.core.model.key import Problem
 from reroll.core.model.record import LARGEST_RECORD, Unreadable, write
@@ -99,14 +99,15 @@ def answers(snapshot: Snapshot, now: datetime, dialects: Dialects = ALL) -> Iter
         settled = settled or plan is not None
     draft = None if settled else _draft(case)
     decided = settled
+    settled = draft is None or draft.act is Act.NOTHING
     for row in WRITING[:-1]:
         written = None if decided else row(case)
         yield _answer(row.__name__, written.plan if written else None, settled=decided)
         decided = decided or written is not None
     for check, acts in PERMISSION:
-        asked = draft is not None and not settled and draft.act in acts
-        plan = check(case) if asked else None
-        yield _answer(check.__name__, plan, settled=not asked)
+        is_needed = draft is not None and draft.act in acts
+        plan = check(case) if is_needed and not settled else None
+        yield _answer(check.__name__, plan, settled=settled)
         settled = settled or plan is not None
 
 

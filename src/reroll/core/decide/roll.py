@@ -133,7 +133,7 @@ def roll(case: Case) -> Plan:
     write = _Write(case, record, value, marks, pins)
     plan = Plan(
         reason,
-        f"{', '.join(map(_described, changes))} changed" if changes else reason.sentence,
+        _described(changes) if changes else reason.sentence,
         (*_before(pins), *ACTIONS[strategy](write)),
         strategy=strategy,
         stamp=value,
@@ -144,10 +144,14 @@ def roll(case: Case) -> Plan:
     return plan
 
 
-def _described(change: Change) -> str:
-    """The source, and the keys of it that changed unless its name says them."""
-    keys = ", ".join(sorted(change.keys))
-    return change.entry if not keys or "#" in change.entry else f"{change.entry} ({keys})"
+def _described(changes: tuple[Change, ...]) -> str:
+    """The sources, and the keys that changed, unless a source's name says just those."""
+    keys: set[str] = set()
+    for change in changes:
+        if not change.entry.endswith("#" + ",".join(sorted(change.keys))):
+            keys |= change.keys
+    names = ", ".join(change.entry for change in changes)
+    return f"{names} changed" + (f" ({', '.join(sorted(keys))})" if keys else "")
 
 
 def _pin_fields(pins: Pins | None) -> RecordFields:

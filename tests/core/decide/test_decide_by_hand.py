@@ -4,12 +4,23 @@ from datetime import timedelta
 
 import msgspec
 import pytest
-from tests.core.build import DEPLOYMENT, EAGER, KIND, NOW, configmap, content, reference, snapshot
+from tests.core.build import (
+    DEPLOYMENT,
+    EAGER,
+    KIND,
+    NOW,
+    configmap,
+    content,
+    edits,
+    reference,
+    snapshot,
+)
 
 from reroll.core.decide.chains import decide
 from reroll.core.decide.plan import Plan
 from reroll.core.decide.roll import restart
 from reroll.core.decide.rollback import declined
+from reroll.core.dialects.table import ALL
 from reroll.core.model.content import Content
 from reroll.core.model.digest import reference_digest
 from reroll.core.model.moment import Moment
@@ -62,7 +73,7 @@ def test_a_hold_stops_evictions_that_are_under_way() -> None:
 
 
 def test_a_restart_takes_along_what_changed() -> None:
-    found = restart(snapshot({APP: HELD}, OLD), NOW, "new certificates")
+    found = restart(snapshot({APP: HELD}, OLD), NOW, "new certificates", ALL)
 
     assert found.message == "new certificates"
     assert found.strategy is Strategy.RESTART
@@ -80,8 +91,8 @@ NO_RECORD = {
 
 @pytest.mark.parametrize("seen", NO_RECORD.values(), ids=NO_RECORD)
 def test_a_restart_writes_no_record_of_what_nobody_knows(seen: Snapshot) -> None:
-    found = restart(seen, NOW, "")
-    operations = patch(seen.workload, DEPLOYMENT, found)
+    found = restart(seen, NOW, "", ALL)
+    operations = patch(seen.workload, DEPLOYMENT, edits(found))
 
     assert found.record is None
     assert operations

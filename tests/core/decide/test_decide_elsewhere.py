@@ -17,6 +17,7 @@ from tests.core.build import (
 )
 from tests.core.cluster import Cluster
 
+from reroll.core.decide.actions import ReadHistory
 from reroll.core.decide.chains import decide
 from reroll.core.model.moment import Moment
 from reroll.core.model.record import Record
@@ -73,16 +74,16 @@ def test_times_tell_the_order_where_versions_cannot(
     first = decide(seen, NOW)
     second = decide(msgspec.structs.replace(seen, history=History(newest)), NOW)
 
-    assert (first.reason, first.look_back) == (Reason.LOOKING_BACK, True)
-    assert (second.reason, second.look_back) == (reason, False)
+    assert (first.reason, first.has(ReadHistory)) == (Reason.LOOKING_BACK, True)
+    assert (second.reason, second.has(ReadHistory)) == (reason, False)
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
 def test_history_is_asked_for_only_where_there_is_one(kind: Kind) -> None:
     found = decide(look(Moment(0, 300), Moment(0, 250), kind), NOW)
 
-    assert found.look_back is bool(kind.revisions)
-    assert (found.reason is ROLLS) is not found.look_back
+    assert found.has(ReadHistory) is bool(kind.revisions)
+    assert (found.reason is ROLLS) is not found.has(ReadHistory)
 
 
 def test_a_template_that_replaces_no_pods_is_no_roll() -> None:

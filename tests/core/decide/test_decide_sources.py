@@ -123,7 +123,7 @@ def test_one_more_match_of_a_glob_rolls() -> None:
 
     assert found.message == "configmap/ca-2 changed"
     assert found.strategy
-    assert globbed("ca-1", known=()).roll
+    assert globbed("ca-1", known=()).strategy
 
 
 def test_one_match_less_is_only_recorded() -> None:

@@ -6,7 +6,8 @@ import msgspec
 import pytest
 from tests.core.build import EAGER, KIND, NOW, configmap, content, reference, secret, snapshot
 
-from reroll.core.decide.chains import GATES, decide
+from reroll.core.decide.actions import Evict, Patch, WriteRecord
+from reroll.core.decide.chains import decide
 from reroll.core.decide.plan import Plan
 from reroll.core.model.content import Content
 from reroll.core.model.digest import ABSENT, AWAITED, reference_digest
@@ -40,36 +41,7 @@ def digest(ref: Reference, held: Content, key_id: str = "") -> str:
 OLD = record(configmap_app="old")
 CURRENT = record(configmap_app=digest(APP, HELD))
 
-# The gates
-
-
-def test_the_order_of_the_gates() -> None:
-    """Each may stop what those below it would do: changing the order changes behaviour."""
-    assert [gate.__name__ for gate in GATES] == [
-        "ended",
-        "stranded",
-        "pause_over",
-        "opting_out",
-        "not_enabled",
-        "unread",
-        "new_here",
-        "went_back",
-        "unfinished",
-        "unrecorded",
-        "other_pins",
-        "copy_missing",
-        "held_at",
-        "contested",
-        "unchanged",
-        "looking_back",
-        "rolled_elsewhere",
-        "source_missing",
-        "held",
-        "paused",
-        "resting",
-        "debouncing",
-    ]
-
+# What stops a roll
 
 NOT_READ = {APP: HELD, DB: Absence.UNREAD}
 STOPS: dict[str, tuple[Snapshot, Reason]] = {
@@ -180,11 +152,11 @@ def test_adopting_records_everything_and_rolls_nothing() -> None:
     assert found == Plan(
         Reason.ADOPTED,
         Reason.ADOPTED.sentence,
-        record=Record(1, NOW, "Adopted", {
+        (Patch((WriteRecord(Record(1, NOW, "Adopted", {
             "configmap/app": digest(APP, FOUND),
             "secret/db#password": AWAITED,
             "configmap/maybe": ABSENT,
-        }),
+        })),)),),
     )  # fmt: skip
 
 
@@ -196,7 +168,7 @@ def test_a_record_that_cannot_be_read_is_made_anew_with_a_word_about_it() -> Non
     assert found.reason is Reason.ADOPTED
     assert found.message.startswith("its record could not be used (it is bad); seen for the first")
     assert [problem.sentence for problem in found.problems] == [
-        "annotation reroll.dev/state on Job shop/web cannot be used: it is bad; it is written anew"
+        "annotation reroll.dev/state on Job shop/web cannot be used: it is bad; it is written again"
     ]
     assert found.record is not None
     assert found.record.n == 4
@@ -206,7 +178,7 @@ def test_a_change_watched_before_the_adoption_rolls() -> None:
     """The pods are older than it: they were there when the workload was first seen."""
     held = content({"a": "new"}, Moment(150, 151))
 
-    assert decide(snapshot({APP: held}, changes={"seen": 150}), NOW).roll is Strategy.STAMP
+    assert decide(snapshot({APP: held}, changes={"seen": 150}), NOW).strategy is Strategy.STAMP
     assert decide(snapshot({APP: held}, changes={"seen": 151}), NOW).reason is Reason.ADOPTED
     assert decide(snapshot({APP: held}, changes={"seen": 0}), NOW).reason is Reason.ADOPTED
 
@@ -256,7 +228,7 @@ def test_only_the_keys_that_are_used_are_told() -> None:
 
     found = decide(snapshot({ref: held}, old), NOW)
 
-    assert found.message == "configmap/app#a changed (a)"
+    assert found.message == "configmap/app#a changed"
 
 
 def test_several_changes_are_one_roll() -> None:
@@ -283,8 +255,11 @@ def test_work_of_an_earlier_roll_goes_on_until_something_changes_or_is_missing()
     todo = Todo("evict", NOW)
     current, old = (msgspec.structs.replace(one, todo=todo) for one in (CURRENT, OLD))
 
-    assert decide(snapshot({APP: HELD}, current), NOW).resume == todo
-    assert decide(snapshot({APP: HELD}, old), NOW).roll is Strategy.STAMP
+    finished = msgspec.structs.replace(current, n=current.n + 1, todo=None)
+    assert decide(snapshot({APP: HELD}, current), NOW).actions == (
+        Evict(NOW), Patch((WriteRecord(finished),)),
+    )  # fmt: skip
+    assert decide(snapshot({APP: HELD}, old), NOW).strategy is Strategy.STAMP
     assert decide(snapshot({APP: Absence.MISSING}, current), NOW).reason is Reason.SOURCE_MISSING
 
 

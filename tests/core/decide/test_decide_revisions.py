@@ -5,12 +5,14 @@ from typing import Any
 
 import msgspec
 import pytest
+from tests.core import build
 from tests.core.build import EAGER, KIND, NOW, configmap, content, reference, secret, snapshot
 
 from reroll.core.decide.chains import decide
 from reroll.core.decide.pin_state import released
 from reroll.core.decide.plan import Plan
 from reroll.core.decide.roll import restart
+from reroll.core.dialects.table import ALL
 from reroll.core.model.content import Content
 from reroll.core.model.digest import reference_digest
 from reroll.core.model.key import Key
@@ -76,20 +78,21 @@ def decided(*args: Any, **more: Any) -> Plan:
 
 def written(found: Plan) -> tuple[Pins, Pins]:
     """The pins of the template and of the record."""
-    assert found.pins is not None
+    text = build.pins(found)
+    assert text is not None
     assert found.record is not None
-    return read_pins(found.pins), read_pins(found.record.pins or "")
+    return read_pins(text), read_pins(found.record.pins or "")
 
 
 def test_a_template_without_pins_gets_them_once_and_the_record_comes_first() -> None:
     first = decided({APP: ONE}, None)
-    assert (first.reason, first.pins, first.strategy) == (Reason.ADOPTED, None, None)
+    assert (first.reason, build.pins(first), first.strategy) == (Reason.ADOPTED, None, None)
     assert first.record is not None
     assert read_pins(first.record.pins or "") == pins()
 
     then = decided({APP: ONE}, first.record)
-    assert (then.reason, then.roll, then.marks) == (Reason.PINNED, Strategy.STAMP, ())
-    assert then.copies == ((APP.source, name(APP, ONE)),)
+    assert (then.reason, then.strategy, build.marks(then)) == (Reason.PINNED, Strategy.STAMP, ())
+    assert build.copies(then) == ((APP.source, name(APP, ONE)),)
     assert written(then) == (pins(), pins())
     assert decided({APP: ONE}, then.record, pins()).reason is Reason.UP_TO_DATE
 
@@ -143,7 +146,7 @@ def test_content_that_comes_back_gives_the_same_template() -> None:
     """The stamp needs no number: the pins tell the templates apart."""
     to_two = decided({APP: TWO}, record({APP: ONE}, pins(ONE)), pins(ONE))
     back = msgspec.structs.replace(ONE, changed=LATER)
-    marks = {mark.name: mark.value or "" for mark in to_two.marks}
+    marks = {mark.name: mark.value or "" for mark in build.marks(to_two)}
     to_one = decided({APP: back}, to_two.record, pins(TWO), changes={"marks": marks})
     assert written(to_one)[0] == pins(ONE)
     assert "-" not in to_one.stamp
@@ -154,7 +157,7 @@ CHOSEN = record({APP: TWO}, pins(TWO))
 
 def test_another_pin_than_ours_is_recorded_as_held_and_then_left_alone() -> None:
     first = decided({APP: TWO}, CHOSEN, pins(ONE))
-    assert (first.reason, first.pins) == (Reason.UNDONE, None)
+    assert (first.reason, build.pins(first)) == (Reason.UNDONE, None)
     assert first.record is not None
     assert first.record.held == NOW
     then = decided({APP: TWO}, first.record, pins(ONE))
@@ -175,7 +178,7 @@ def test_a_record_that_was_put_back_with_its_template_is_held_at_it() -> None:
     last = record({APP: ONE}, pins(ONE))
     latest = msgspec.structs.replace(CHOSEN, n=last.n + 1)
     found = decided({APP: TWO}, last, pins(ONE), history=History(latest=latest))
-    assert (found.reason, found.pins) == (Reason.UNDONE, None)
+    assert (found.reason, build.pins(found)) == (Reason.UNDONE, None)
     assert found.record is not None
     assert read_pins(found.record.pins or "") == pins(TWO)
     assert decided({APP: TWO}, found.record, pins(ONE)).reason is Reason.HELD_AT
@@ -210,11 +213,11 @@ def test_a_choice_made_after_the_change_counts_and_so_does_the_right_one() -> No
     other = content({"a": "0"})
     last = record({APP: ONE}, pins(ONE))
     chosen = decided({APP: TWO}, last, pins(other), changes={"template": Moment(300, 301)})
-    assert (chosen.reason, chosen.pins) == (Reason.ROLLED_ELSEWHERE, None)
+    assert (chosen.reason, build.pins(chosen)) == (Reason.ROLLED_ELSEWHERE, None)
     assert chosen.record is not None
     assert chosen.record.held == NOW
     right = decided({APP: TWO}, last, pins(TWO))
-    assert (right.reason, right.pins) == (Reason.ROLLED_ELSEWHERE, None)
+    assert (right.reason, build.pins(right)) == (Reason.ROLLED_ELSEWHERE, None)
     assert right.record is not None
     assert right.record.held is None
 
@@ -240,13 +243,13 @@ OUT = {
 @pytest.mark.parametrize("policy", OUT.values(), ids=OUT)
 def test_opting_out_takes_our_pins_away_and_nobody_elses(policy: Any) -> None:
     found = decided({APP: ONE}, record({APP: ONE}, pins()), pins(), policy=policy)
-    assert (found.reason, found.pins) == (Reason.UNPINNED, "")
+    assert (found.reason, build.pins(found)) == (Reason.UNPINNED, "")
     assert found.record is not None
     assert found.record.pins is None
     after = decided({APP: ONE}, found.record, policy=policy)
     assert after.record is None
     not_ours = decided({APP: ONE}, record({APP: ONE}, None), pins(), policy=policy)
-    assert not_ours.pins is None
+    assert build.pins(not_ours) is None
     held = msgspec.structs.replace(policy, hold=Hold())
     waits = decided({APP: ONE}, record({APP: ONE}, pins()), pins(), policy=held)
     assert waits.reason is Reason.HELD
@@ -260,11 +263,11 @@ def test_a_copy_that_is_gone_is_made_again_if_its_content_is_still_there() -> No
     last = record({APP: ONE}, pins())
     found = decided({APP: ONE}, last, pins(), copies_missing=missing(ONE))
     assert (found.reason, found.record) == (Reason.COPY_RESTORED, None)
-    assert found.copies == ((APP.source, name(APP, ONE)),)
+    assert build.copies(found) == ((APP.source, name(APP, ONE)),)
 
     held = msgspec.structs.replace(CHOSEN, held=NOW)
     lost = decided({APP: TWO}, held, pins(ONE), copies_missing=missing(ONE))
-    assert (lost.reason, lost.copies) == (Reason.REVISION_MISSING, ())
+    assert (lost.reason, build.copies(lost)) == (Reason.REVISION_MISSING, ())
     assert name(APP, ONE) in lost.message
 
 
@@ -292,7 +295,7 @@ NO_COPY = {
 def test_what_needs_no_copy_is_not_pinned(one: Reference, held: Content | Absence) -> None:
     adopted = decided({one: held}, None)
     found = decided({one: held}, adopted.record)
-    assert (found.reason, found.copies) == (Reason.UP_TO_DATE, ())
+    assert (found.reason, build.copies(found)) == (Reason.UP_TO_DATE, ())
     is_token = isinstance(held, Content) and held.type == TOKEN
     assert ["token" in problem.sentence for problem in found.problems] == [True] * is_token
 
@@ -314,7 +317,7 @@ def test_a_strategy_that_leaves_the_template_alone_leaves_no_room_for_pins(
 ) -> None:
     policy = msgspec.structs.replace(POLICY, strategy=strategy)
     found = decided({APP: ONE}, record({APP: ONE}, None), kind=kind, policy=policy)
-    assert found.pins is None
+    assert build.pins(found) is None
     assert any("revisions" in problem.sentence for problem in found.problems)
 
 
@@ -331,8 +334,8 @@ def test_pods_that_are_replaced_by_hand_or_by_eviction_get_the_pins_of_the_templ
 
 
 def test_a_restart_by_hand_keeps_the_pins_and_records_nothing() -> None:
-    found = restart(seen({APP: TWO}, record({APP: ONE}, pins()), pins()), NOW, "why not")
-    assert (found.record, found.pins, found.strategy) == (None, None, Strategy.RESTART)
+    found = restart(seen({APP: TWO}, record({APP: ONE}, pins()), pins()), NOW, "why not", ALL)
+    assert (found.record, build.pins(found), found.strategy) == (None, None, Strategy.RESTART)
 
 
 def test_without_anything_to_pin_a_roll_is_as_any_other() -> None:
@@ -340,7 +343,8 @@ def test_without_anything_to_pin_a_roll_is_as_any_other() -> None:
     after = msgspec.structs.replace(TWO, immutable=True)
     with_pins = seen({APP: after}, record({APP: before}, {}))
     without = seen({APP: after}, record({APP: before}, None), policy=EAGER)
-    both = [patch(one.workload, KINDS[0], decide(one, NOW)) for one in (with_pins, without)]
+    plans = [(one.workload, decide(one, NOW)) for one in (with_pins, without)]
+    both = [patch(workload, KINDS[0], build.edits(plan)) for workload, plan in plans]
     assert [one["path"] for one in both[0]] == [one["path"] for one in both[1]]
 
 
@@ -353,7 +357,7 @@ def test_a_rollout_is_restarted_only_if_its_template_stays_as_it_is(pinned: bool
     after = {one: msgspec.structs.replace(held, changed=LATER) for one, held in after.items()}
     rollout = KIND["Rollout"]
     given = seen(after, record(before, pins()), pins(), kind=rollout, policy=policy)
-    operations = patch(given.workload, rollout, decide(given, NOW))
+    operations = patch(given.workload, rollout, build.edits(decide(given, NOW)))
     restarts = [one for one in operations if one["path"] == "/spec/restartAt"]
     assert bool(restarts) is not pinned
 
@@ -367,7 +371,7 @@ def test_another_digest_key_is_another_name_and_no_reason_to_roll() -> None:
     )
     known = Keys("new", frozenset(("old", "new")))
     found = decided({DB: held}, last, old, keys=known)
-    assert (found.reason, found.pins) == (Reason.KEY_ROTATED, None)
+    assert (found.reason, build.pins(found)) == (Reason.KEY_ROTATED, None)
     then = decided({DB: held}, found.record, old, keys=known)
     assert then.reason is Reason.UP_TO_DATE
 
