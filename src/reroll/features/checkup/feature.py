@@ -23,7 +23,7 @@ from reroll.features.checkup.switched_on import APIS, questions_of, switched_on
 from reroll.kube import discovery, wire
 from reroll.kube.client import Client
 from reroll.kube.errors import ApiError
-from reroll.kube.lease import LEASES
+from reroll.kube.resources import LEASES
 from reroll.kube.watch import Watch
 from reroll.settings.table import Settings
 
