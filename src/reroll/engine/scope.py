@@ -123,37 +123,3 @@ class Namespaces:
         if info is None:
             return None if self._scope.selector.requirements else NOWHERE
         return info if info.included else None
-
-
-def scope(settings: Settings, *, at_once: bool = False) -> Scope:
-    """What the settings say of it."""
-    return Scope(
-        at_once=at_once,
-        default=Policy(
-            enabled=True if settings.auto_all else None,
-            mounts_are_live=settings.mounts == "live",
-            strategy=Strategy(settings.strategy) if settings.strategy else None,
-            debounce=settings.debounce,
-            debounce_limit=settings.debounce_limit,
-            pin=settings.pins,
-        ),
-        dialects=dialects(settings),
-        namespaces=settings.namespaces,
-        exclude=settings.exclude_namespaces,
-        selector=parse_selector(settings.namespace_selector) or Selector(),
-        workloads=parse_selector(settings.workload_selector) or Selector(),
-        sources=parse_selector(settings.source_selector) or Selector(),
-    )
-
-
-def dialects(settings: Settings) -> Dialects:
-    options = Options(
-        names=dict(pair.split("=", 1) for pair in settings.annotation_names),
-        tables=settings.tables,
-        sources=frozenset(settings.tables.sources_by_name) - frozenset(settings.exclude_sources),
-        annotate=settings.reloader_strategy == "annotations",
-        on_create=settings.reload_on_create,
-        on_delete=settings.reload_on_delete,
-        keyed=settings.foreign_hashes == "keyed",
-    )
-    return Dialects([row for row in DIALECTS if row.name in settings.dialects], options)
