@@ -1,9 +1,9 @@
 """The checksum of what a workload uses of the sources in the stream.
 
-The same rules as the engine's: data only, only the keys that are used, length-prefixed and fully
-qualified. What is unlike: a manifest is read by more people than a cluster, and there may be no
-key. Without one, all that a workload uses of Secrets goes through one memory-hard function, so
-that a guess costs what a login costs, and has to be right about every value at once.
+The engine's rules: data only, only the keys that are used, length-prefixed and fully qualified. One
+thing differs: more people read a manifest than a cluster, and there may be no key. Without one, all
+that a workload uses of Secrets goes through one memory-hard function, so that a guess costs what a
+login costs, and has to be right about every value at once.
 """
 
 import hashlib
@@ -52,7 +52,7 @@ class Checksums:
             self._hard[soft] = ""
 
     def harden(self) -> None:
-        """Compute what was added. The hash function lets go of the interpreter: use every core."""
+        """Compute what was added. The hash function releases the GIL: use every core."""
         waiting = sorted(soft for soft, hard in self._hard.items() if not hard)
         with ThreadPoolExecutor() as pool:
             self._hard.update(zip(waiting, pool.map(_harden, waiting), strict=True))
@@ -69,7 +69,7 @@ class Checksums:
         return stamp({**digests, _HARDENED: self._hard[soft]})
 
     def _soft(self, home: str, used: Iterable[Used]) -> str | None:
-        """What has to be hardened before anybody may see it."""
+        """What has to be hardened before it may be written."""
         if self._keyed:
             return None
         secret = [u for u in used if u.has_data and u.reference.source.kind in _KEYED]

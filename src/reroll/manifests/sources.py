@@ -1,4 +1,4 @@
-"""A ConfigMap or Secret of the stream, and what is kept of it: digests by key.
+"""The content of a ConfigMap or Secret of the stream: digests by key.
 
 Its values are read as the API server would read them, digested and dropped here.
 """
@@ -8,14 +8,22 @@ import binascii
 
 import msgspec
 
+from reroll.core.dialects.reroll import allowed_namespaces, ignores
 from reroll.core.model.content import Content
 from reroll.core.model.digest import value_digests
 from reroll.core.tables.annotations import IGNORE
 from reroll.core.tables.kinds import SOURCE_KINDS, SourceKind, Watched
 from reroll.manifests.text.errors import TextError
-from reroll.manifests.text.nodes import Mapping, Node, Scalar, aimed, child, is_merge, merged_into
+from reroll.manifests.text.nodes import (
+    MappingNode,
+    Node,
+    ScalarNode,
+    child,
+    is_merge,
+    merged_into,
+    resolve,
+)
 from reroll.manifests.text.scalars import key_of, meaning
-from reroll.manifests.wishes import allowed_namespaces, ignores
 
 DATA_KINDS: dict[tuple[str, str], SourceKind] = {
     (row.group, row.name): row for row in SOURCE_KINDS if row.watched is not Watched.STATUSES
@@ -23,7 +31,7 @@ DATA_KINDS: dict[tuple[str, str], SourceKind] = {
 """The kinds whose content stands in the manifest itself, by group and kind."""
 
 
-class Field(msgspec.Struct, frozen=True):
+class ValueField(msgspec.Struct, frozen=True):
     """A field of a source that holds values."""
 
     name: str
@@ -32,8 +40,8 @@ class Field(msgspec.Struct, frozen=True):
 
 _FIELDS = {
     # The later one wins, as with the API server.
-    "ConfigMap": (Field("data", is_base64=False), Field("binaryData", is_base64=True)),
-    "Secret": (Field("data", is_base64=True), Field("stringData", is_base64=False)),
+    "ConfigMap": (ValueField("data", is_base64=False), ValueField("binaryData", is_base64=True)),
+    "Secret": (ValueField("data", is_base64=True), ValueField("stringData", is_base64=False)),
 }
 
 
@@ -57,11 +65,11 @@ def values_of(kind: SourceKind, node: Node) -> dict[str, bytes]:
     return values
 
 
-def _values(kind: SourceKind, field: Field, node: Node | None) -> dict[str, bytes]:
-    here = aimed(node) if node is not None else None
-    if here is None or (isinstance(here, Scalar) and meaning(here) is None):
+def _values(kind: SourceKind, field: ValueField, node: Node | None) -> dict[str, bytes]:
+    here = resolve(node) if node is not None else None
+    if here is None or (isinstance(here, ScalarNode) and meaning(here) is None):
         return {}
-    if not isinstance(here, Mapping):
+    if not isinstance(here, MappingNode):
         raise TextError(here.start, f"`{field.name}` of a {kind.name} has to be a mapping")
     values: dict[str, bytes] = {}
     for key, value in here.pairs():
@@ -70,16 +78,16 @@ def _values(kind: SourceKind, field: Field, node: Node | None) -> dict[str, byte
         if (name := key_of(key)) in values:
             # Which of them the API server gets is a matter of chance.
             raise TextError(key.start, f"`{field.name}` has the key {name!r} twice, in two forms")
-        values[name] = _bytes(kind, field, name, aimed(value))
+        values[name] = _bytes(kind, field, name, resolve(value))
     for merged in merged_into(here):
         values = _values(kind, field, merged) | values
     return values
 
 
-def _bytes(kind: SourceKind, field: Field, name: str, node: Node) -> bytes:
+def _bytes(kind: SourceKind, field: ValueField, name: str, node: Node) -> bytes:
     """A value as it is in the cluster. No sentence of this function may show it."""
     where = f"`{field.name}` of a {kind.name}, key {name[:80]!r}"
-    found = meaning(node) if isinstance(node, Scalar) else node
+    found = meaning(node) if isinstance(node, ScalarNode) else node
     if found is None:
         return b""
     if not isinstance(found, str):

@@ -9,7 +9,7 @@ from reroll.cli.commands.sync import using
 from reroll.cli.errors import CommandError, Exit
 from reroll.cli.flags import add_flags
 from reroll.cli.output import add_output_flag, print_json, print_table, warn
-from reroll.cli.streams import LARGEST, inputs, told
+from reroll.cli.streams import manifests
 from reroll.clock import SystemClock
 from reroll.core.decide.plan import Plan
 from reroll.core.model.key import Key
@@ -18,7 +18,7 @@ from reroll.core.tables.kinds import Strategy
 from reroll.core.tables.reasons import Reason
 from reroll.engine.listing import Decision, Look
 from reroll.kube.view import View
-from reroll.manifests.read import BadInputError, Manifests, Reading, read
+from reroll.manifests.model import Manifests
 
 QUIET = frozenset((Reason.UP_TO_DATE, Reason.NOT_ENABLED, Reason.OPTED_OUT, Reason.ENDED))
 """Nothing would happen, and nothing stands in the way."""
@@ -90,10 +90,7 @@ async def _plan(view: View, args: argparse.Namespace) -> int:
 
 
 def _written(names: list[str], view: View) -> Manifests:
-    try:
-        found = read(list(inputs(names, LARGEST)), Reading(view.namespace or view.home))
-    except BadInputError as error:
-        raise CommandError(told(error.problems), Exit.USAGE) from None
+    found = manifests(names, view.namespace or view.home)
     if not found.sources:
         raise CommandError(f"no ConfigMap or Secret in {', '.join(names)}", Exit.USAGE)
     return found
