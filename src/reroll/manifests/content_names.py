@@ -25,7 +25,7 @@ from reroll.core.revisions.content_names import (
 )
 from reroll.core.tables.fields import WITHOUT_NAMESPACE, Field, fields
 from reroll.core.tables.kinds import EACH
-from reroll.manifests.checksums import Checksums, Used
+from reroll.manifests.checksums import Used, checksums
 from reroll.manifests.model import Edit, ManifestObject, Manifests, ManifestSource, shown
 from reroll.manifests.options import NAMES, CustomKinds, Hash, Options
 from reroll.manifests.text.edits import Put, Value
@@ -95,19 +95,16 @@ def _hashes(manifests: Manifests, plain: Mapping[Key, str], options: Options) ->
     sources = {key: manifests.sources[key] for key in plain}
     if options.hash is Hash.KUSTOMIZE:
         return {key: kustomize_hash(value_of(s.object.node)) for key, s in sources.items()}
-    checksums = Checksums(keyed=options.key is not None)
-    used = {
-        key: [Used(Reference(key._replace(name=plain[key])), source.content)]
+    used = [
+        (key.namespace, [Used(Reference(key._replace(name=plain[key])), source.content)])
         for key, source in sources.items()
+    ]
+    sums = checksums(used, keyed=options.key is not None)
+    types = (text_at(source.object.node, ("type",)) for source in sources.values())
+    return {
+        key: stamp({"type": type_, "": checksum})[:_HASH]
+        for key, type_, checksum in zip(sources, types, sums, strict=True)
     }
-    for key, each in used.items():
-        checksums.add(key.namespace, each)
-    checksums.harden()
-    hashes = {}
-    for key, each in used.items():
-        type_ = text_at(sources[key].object.node, ("type",))
-        hashes[key] = stamp({"type": type_, "": checksums.of(key.namespace, each)})[:_HASH]
-    return hashes
 
 
 def _name(plain: str, suffix: str) -> str:

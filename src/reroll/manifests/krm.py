@@ -13,7 +13,7 @@ import msgspec
 
 from reroll.manifests.model import BadInputError, Input
 from reroll.manifests.options import Hash, Options
-from reroll.manifests.read import UndecodableError, decoded
+from reroll.manifests.read import decoded
 from reroll.manifests.text.compose import compose
 from reroll.manifests.text.errors import TextError
 from reroll.manifests.text.nodes import Node, at, text_at
@@ -61,7 +61,7 @@ def resource_list(given: list[Input]) -> Node | None:
         return None
     try:
         document = next(compose(decoded(given[0])), None)
-    except (TextError, UndecodableError):
+    except (TextError, BadInputError):
         return None
     root = document.root if document else None
     return root if root is not None and text_at(root, ("kind",)) == "ResourceList" else None

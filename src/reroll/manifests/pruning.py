@@ -15,16 +15,21 @@ _GONE = ScalarNode(0, 0, "", "")
 
 def _spellings(char: str) -> str:
     """A character as it is, behind a backslash, or as a code."""
-    return rf"(?:\\?{re.escape(char)}|\\[xuU]0*(?i:{ord(char):x}))"
+    code = "".join(f"[{digit}{digit.upper()}]" for digit in f"{ord(char):x}")
+    return rf"(?:{re.escape(char)}|\\(?:{re.escape(char)}|[xuU]0*{code}))"
 
 
-_NAMES = re.compile(r"(?:\\\s+)*".join(map(_spellings, NAMES)))
+_ESCAPE = re.compile(r"\\[/xuU\s]")
+_ESCAPED_NAMES = re.compile(r"(?:\\\s+)*".join(map(_spellings, NAMES)))
 """The annotation in every way in which YAML and JSON can write it, also over several lines."""
 
 
 def may_request_names(text: str) -> bool:
     """Whether a source in this text may request a content name by its annotation."""
-    return _NAMES.search(text) is not None
+    if NAMES in text:
+        return True
+    # The search for escaped names is slow, and most texts have no such escapes.
+    return bool(_ESCAPE.search(text) and _ESCAPED_NAMES.search(text))
 
 
 def keep_only(node: Node, paths: Iterable[Path]) -> None:

@@ -17,6 +17,7 @@ from reroll.core.policy.references import Use, uses
 from reroll.core.tables.annotations import DOMAIN
 from reroll.core.tables.kinds import Kind, SourceKind
 from reroll.manifests.model import (
+    BadInputError,
     Input,
     ManifestObject,
     Manifests,
@@ -62,20 +63,16 @@ def read(inputs: Iterable[Input], options: Options, *, prune: bool = False) -> M
     return reader.finished()
 
 
-class UndecodableError(Exception):
-    """Bytes that are no text."""
-
-
 def decoded(given: Input) -> str:
     try:
         text = given.data.decode()
     except UnicodeDecodeError as error:
         what = "is binary data" if b"\0" in given.data[:8192] else "is not UTF-8"
-        raise UndecodableError(
+        raise BadInputError(
             f"{given.name} {what} (byte {error.start + 1}); give it manifests in UTF-8"
         ) from None
     if "\0" in text:
-        raise UndecodableError(f"{given.name} is binary data; give it manifests in UTF-8")
+        raise BadInputError(f"{given.name} is binary data; give it manifests in UTF-8")
     return text
 
 
@@ -90,8 +87,8 @@ class _Reader:
         text = ""
         try:
             text = decoded(given)
-        except UndecodableError as error:
-            self._problems.append(str(error))
+        except BadInputError as error:
+            self._problems += error.problems
         if not self.manifests.texts and text.startswith(MARK):
             self.manifests.mark = MARK
         self.manifests.names.append(given.name)

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from reroll.core.model.key import Key
 from reroll.core.model.reference import Reference
 from reroll.core.tables.annotations import ALLOW_FROM
-from reroll.manifests.checksums import Checksums, Used
+from reroll.manifests.checksums import Used, checksums
 from reroll.manifests.content_names import ContentNames, content_names, naming_edits
 from reroll.manifests.editing import apply_edits
 from reroll.manifests.model import Edit, Input, Manifests, ManifestWorkload, refuse, shown
@@ -19,8 +19,7 @@ from reroll.manifests.options import Options
 from reroll.manifests.read import read
 from reroll.manifests.references import Contents, references_of, undefined
 from reroll.manifests.report import summary, unfollowed
-from reroll.manifests.text.edits import Put, Value
-from reroll.manifests.text.nodes import Step
+from reroll.manifests.text.edits import Put
 
 _LONGEST_NAME = 63
 
@@ -74,21 +73,20 @@ def checksum_edits(
     refuse([p for each in workloads for p in _forbidden(manifests, each, contents)])
     if options.strict:
         refuse([p for each in workloads for p in _unmet(manifests, each, contents)])
-    annotations = [
-        (workload, list(_annotations(workload, references, contents, options, names)))
+    wanted = [
+        (workload, name, used)
         for workload, references in workloads
+        for name, used in _annotations(workload, references, contents, options, names)
     ]
-    checksums = Checksums(keyed=options.key is not None)
-    for workload, used_by_name in annotations:
-        for _, used in used_by_name:
-            checksums.add(workload.key.namespace, used)
-    checksums.harden()
-    edits = []
-    for workload, used_by_name in annotations:
-        home, path = workload.key.namespace, (*workload.object.path, *workload.kind.annotations)
-        entries: dict[Step, Value] = {name: checksums.of(home, used) for name, used in used_by_name}
-        if entries:
-            edits.append(Edit(workload.object, Put(path, entries)))
+    used_in = [(workload.key.namespace, used) for workload, _, used in wanted]
+    edits: list[Edit] = []
+    for (workload, name, _), checksum in zip(
+        wanted, checksums(used_in, keyed=options.key is not None), strict=True
+    ):
+        if not edits or edits[-1].object is not workload.object:
+            path = (*workload.object.path, *workload.kind.annotations)
+            edits.append(Edit(workload.object, Put(path, {})))
+        edits[-1].put.entries[name] = checksum
     return edits
 
 

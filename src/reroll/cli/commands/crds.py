@@ -2,6 +2,8 @@
 
 import argparse
 
+import msgspec
+
 from reroll.cli.errors import Exit
 from reroll.cli.output import print_json
 
@@ -37,10 +39,6 @@ def page() -> str:
 
     from reroll.features.injection.crd import manifest
 
-    class Plain(yaml.SafeDumper):
-        """Parts that are used twice are written twice."""
-
-        def ignore_aliases(self, data: object) -> bool:  # noqa: ARG002
-            return True
-
-    return HEADER + yaml.dump(manifest(), Dumper=Plain, sort_keys=False, width=100)
+    # Copied, so that a part that is used twice is written twice instead of as an alias.
+    copied = msgspec.json.decode(msgspec.json.encode(manifest()))
+    return HEADER + yaml.safe_dump(copied, sort_keys=False, width=100)
