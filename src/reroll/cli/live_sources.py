@@ -3,13 +3,12 @@
 import argparse
 import asyncio
 import os
-from collections.abc import Iterable
 
 from reroll.cli.cluster import resource
 from reroll.cli.errors import CommandError, Exit
 from reroll.core.model.content import Content
 from reroll.core.model.key import Key
-from reroll.core.tables.kinds import SOURCE_KINDS
+from reroll.core.tables.kinds import TABLES
 from reroll.kube import wire
 from reroll.kube.auth import load
 from reroll.kube.client import Client
@@ -18,12 +17,8 @@ from reroll.manifests.model import Input
 from reroll.manifests.options import Options
 from reroll.manifests.read import read
 
-_ROWS = {row.name: row for row in SOURCE_KINDS}
 
-
-def contents(
-    args: argparse.Namespace, wanted: Iterable[Key], key: bytes | None
-) -> dict[Key, Content]:
+def contents(args: argparse.Namespace, key: bytes | None, wanted: set[Key]) -> dict[Key, Content]:
     """What the cluster has of these; missing ones are left out, forbidden ones end the command.
 
     A source without a namespace is read from that of the context. `key` is the HMAC key for
@@ -51,7 +46,7 @@ async def _contents(
 
 
 async def _content(client: Client, wanted: Key, home: str, key: bytes | None) -> Content | None:
-    row = _ROWS[wanted.kind]
+    row = TABLES.sources_by_name[wanted.kind]
     request = wire.get(resource(row), wanted.namespace or home, wanted.name)
     try:
         answer = await client.send(request)

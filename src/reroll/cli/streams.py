@@ -4,6 +4,7 @@ import argparse
 import re
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
@@ -31,8 +32,15 @@ def manifests(names: list[str], namespace: str, custom: CustomKinds | None = Non
 
 
 def parsed(given: list[Input], namespace: str, custom: CustomKinds | None = None) -> Manifests:
-    try:
+    with refusing():
         return read(given, Options(namespace, custom=custom or CustomKinds()))
+
+
+@contextmanager
+def refusing() -> Iterator[None]:
+    """End the command if manifests are refused."""
+    try:
+        yield
     except BadInputError as error:
         raise CommandError(str(error), Exit.USAGE) from None
 

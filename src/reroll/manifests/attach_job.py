@@ -9,9 +9,10 @@ import hashlib
 from typing import Any
 
 import msgspec
+import yaml
 
 from reroll.core.model.key import Key
-from reroll.core.revisions.content_names import ATTACHING, Scheme, claimed
+from reroll.core.revisions.content_names import ATTACHING, Scheme
 from reroll.core.tables import rights
 from reroll.core.tables.annotations import ENABLED
 from reroll.core.tables.kinds import TABLES, Kind, SourceKind
@@ -55,15 +56,13 @@ def attach_jobs(rendered: Manifests, image: str) -> bytes:
     broken = b"" if rendered.texts[-1].endswith("\n") else b"\n"
     if last.document.is_json:
         return broken + b"".join(msgspec.json.encode(each) + b"\n" for each in added)
-    import yaml
-
     return broken + yaml.safe_dump_all(added, explicit_start=True, sort_keys=False).encode()
 
 
 def _all_objects(rendered: Manifests, image: str) -> list[dict[str, Any]]:
     configs: dict[str, list[Config]] = {}
     for key, source in rendered.sources.items():
-        claim = claimed(key.name, source.object.labels, source.object.annotations)
+        claim = source.object.claim()
         if claim and claim.scheme is Scheme.REROLL:
             configs.setdefault(key.namespace, []).append((source.kind, key.name))
     objects = []
@@ -108,12 +107,12 @@ def _objects(
         binding,
         _job(run, name, image, namespace, workloads, configs),
     ]
-    return [_placed(one, namespace) for one in objects]
+    return [_placed(each, namespace) for each in objects]
 
 
-def _placed(one: dict[str, Any], namespace: str) -> dict[str, Any]:
-    metadata = {**one["metadata"], "namespace": namespace, "labels": dict(ATTACHING)}
-    return {"apiVersion": one["apiVersion"], "kind": one["kind"], **one, "metadata": metadata}
+def _placed(made: dict[str, Any], namespace: str) -> dict[str, Any]:
+    metadata = {**made["metadata"], "namespace": namespace, "labels": dict(ATTACHING)}
+    return {"apiVersion": made["apiVersion"], "kind": made["kind"], **made, "metadata": metadata}
 
 
 def _job(

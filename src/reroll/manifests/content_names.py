@@ -8,6 +8,7 @@ run changes nothing. A Secret that the control plane looks for by its name is ne
 import hashlib
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
+from typing import NamedTuple
 
 import msgspec
 
@@ -18,7 +19,6 @@ from reroll.core.revisions.content_names import (
     KEPT_BY_TOOLS,
     KUSTOMIZE_WILL,
     Scheme,
-    claimed,
     kustomize_hash,
     marks,
     proved,
@@ -71,7 +71,7 @@ def _plain(source: ManifestSource, options: Options) -> str | None:
         return None
     if text_at(made.node, ("type",)) in _FIXED or KUSTOMIZE_WILL in made.annotations:
         return None
-    claim = claimed(made.key.name, made.labels, made.annotations)
+    claim = made.claim()
     if claim is None:
         return made.key.name
     if claim.scheme is Scheme.REROLL:
@@ -138,7 +138,7 @@ def _name_fields(group: str, kind: str, custom: CustomKinds) -> tuple[Field, ...
 
 
 def _rename(made: ManifestObject, new: str) -> Iterator[Edit]:
-    claim = claimed(made.key.name, made.labels, made.annotations)
+    claim = made.claim()
     is_ours = claim is not None and claim.scheme is Scheme.REROLL
     labels, annotations = marks(claim.plain if claim and is_ours else made.key.name)
     kept = {n: v for n, v in KEPT_BY_TOOLS.items() if n not in made.annotations}
@@ -158,26 +158,29 @@ def _followed(
 ) -> Iterator[tuple[Path, str]]:
     """Where an object names a source that is renamed, and the text that replaces it."""
     for field in known:
-        for path, node, parent in _places(field, holder.node, field.path, ()):
-            text = node.text
-            if text and (name := _new_text(field, text, holder, node, parent, new)):
-                yield (*holder.path, *path), name
+        for place in _places(field, holder.node, field.path, ()):
+            if name := _new_text(field, holder, place, new):
+                yield (*holder.path, *place.path), name
+
+
+class _Place(NamedTuple):
+    path: Path
+    node: Node
+    parent: Node | None
 
 
 def _places(
     field: Field, node: Node, rest: Path, path: Path, parent: Node | None = None
-) -> Iterator[tuple[Path, Node, Node | None]]:
-    """Each place of a field in an object: the way there, what stands there, what it stands in."""
+) -> Iterator[_Place]:
+    """Each place of a field in an object."""
     if not rest:
-        yield path, node, parent
-    elif rest[0] != EACH:
-        if (below := child(node, rest[0])) is not None:
-            if field.among[0] and len(rest) == 2 and not _is_among(field, node):
-                return
-            yield from _places(field, below, rest[1:], (*path, rest[0]), node)
-    else:
+        yield _Place(path, node, parent)
+    elif rest[0] == EACH:
         for index, item in enumerate(items_at(node, ()) or ()):
             yield from _places(field, item, rest[1:], (*path, index), node)
+    elif (below := child(node, rest[0])) is not None:
+        if not field.among[0] or len(rest) != 2 or _is_among(field, node):
+            yield from _places(field, below, rest[1:], (*path, rest[0]), node)
 
 
 def _is_among(field: Field, node: Node) -> bool:
@@ -186,22 +189,18 @@ def _is_among(field: Field, node: Node) -> bool:
 
 
 def _new_text(
-    field: Field,
-    text: str,
-    holder: ManifestObject,
-    node: Node,
-    parent: Node | None,
-    new: Mapping[Key, str],
+    field: Field, holder: ManifestObject, place: _Place, new: Mapping[Key, str]
 ) -> str | None:
+    text = place.node.text or ""
     prefix, slash, name = text.rpartition("/") if field.has_namespace else ("", "", text)
-    namespace = prefix or _namespace_beside(field, parent)
+    namespace = prefix or _namespace_beside(field, place.parent)
     if namespace or holder.key.kind not in WITHOUT_NAMESPACE:
         found = new.get(Key(field.source, namespace or holder.key.namespace, name))
         return f"{prefix}{slash}{found}" if found else None
     names = {of for key, of in new.items() if (key.kind, key.name) == (field.source, name)}
     if len(names) > 1:
         raise TextError(
-            node.start,
+            place.node.start,
             f"{shown(holder.key)} names {field.source} {name}, which several namespaces have; "
             f'give those `{NAMES}: "false"`',
         )

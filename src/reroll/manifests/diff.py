@@ -15,7 +15,6 @@ from reroll.core.model.content import Content
 from reroll.core.model.key import Key
 from reroll.core.model.podspec import without_empty
 from reroll.core.model.reference import Reference
-from reroll.core.revisions.content_names import claimed
 from reroll.core.tables.annotations import STAMP
 from reroll.core.tables.kinds import Strategy
 from reroll.manifests.model import Manifests, ManifestWorkload
@@ -56,6 +55,9 @@ class Cause(msgspec.Struct, frozen=True):
     added: tuple[str, ...] = ()
     removed: tuple[str, ...] = ()
 
+    def by_word(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
+        return (("changed", self.changed), ("added", self.added), ("removed", self.removed))
+
 
 class Difference(msgspec.Struct, frozen=True):
     workload: Key
@@ -81,7 +83,7 @@ class Side:
         self.plain = {
             key: Key(key.kind, key.namespace, claim.plain)
             for key, source in manifests.sources.items()
-            if (claim := claimed(key.name, source.object.labels, source.object.annotations))
+            if (claim := source.object.claim())
         }
 
     def template(self, workload: ManifestWorkload) -> Any:

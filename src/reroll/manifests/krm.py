@@ -63,8 +63,9 @@ def resource_list(given: list[Input]) -> Node | None:
         document = next(compose(decoded(given[0])), None)
     except (TextError, BadInputError):
         return None
-    root = document.root if document else None
-    return root if root is not None and text_at(root, ("kind",)) == "ResourceList" else None
+    if document is None or text_at(document.root, ("kind",)) != "ResourceList":
+        return None
+    return document.root
 
 
 def configured(options: Options, root: Node) -> Options:

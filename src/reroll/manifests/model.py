@@ -10,6 +10,7 @@ from reroll.core.model.content import Content
 from reroll.core.model.key import Key
 from reroll.core.policy.policy import Policy
 from reroll.core.policy.references import Use
+from reroll.core.revisions.content_names import Named, claimed
 from reroll.core.tables.kinds import Kind, SourceKind
 from reroll.manifests.text.compose import Document
 from reroll.manifests.text.edits import Put
@@ -37,6 +38,10 @@ class ManifestObject(msgspec.Struct, frozen=True, gc=False):
     key: Key
     annotations: dict[str, str]
     labels: dict[str, str]
+
+    def claim(self) -> Named | None:
+        """What its name says, if it is a content name."""
+        return claimed(self.key.name, self.labels, self.annotations)
 
 
 class ManifestSource(msgspec.Struct, frozen=True, gc=False):

@@ -37,8 +37,8 @@ from reroll.manifests.text.nodes import (
     Path,
     at,
     items_at,
-    mapping_at,
     resolve,
+    resolve_at,
     text_at,
 )
 from reroll.manifests.text.scalars import value_of
@@ -99,7 +99,7 @@ class _Reader:
             for document in compose(self.manifests.texts[number]):
                 before = len(self.manifests.workloads)
                 self._add_document(number, document)
-                if prune and document.root is not None and not document.has_aliases:
+                if prune and not document.has_aliases:
                     new = self.manifests.workloads[before:]
                     paths = [(*each.object.path, *each.kind.annotations[:-1]) for each in new]
                     keep_only(document.root, paths)
@@ -168,8 +168,8 @@ class _Reader:
     def _add_workload(self, added: ManifestObject, kind: Kind) -> None:
         beside = tuple(named(kind.names, value_of(added.node))) if kind.names else ()
         if kind.template:
-            node = mapping_at(added.node, kind.template)
-            if node is None:
+            node = resolve_at(added.node, kind.template)
+            if not isinstance(node, MappingNode):
                 return
             beside = (*_template_uses(added, kind, node), *beside)
         elif kind.stamp is None or kind.stamp.path[0] == "metadata":
@@ -188,10 +188,8 @@ def _template_uses(added: ManifestObject, kind: Kind, node: Node) -> Iterator[Us
     return uses(template.spec) if template.spec else iter(())
 
 
-def _objects(path: Path, node: Node | None) -> Iterator[tuple[Path, Node]]:
+def _objects(path: Path, node: Node) -> Iterator[tuple[Path, Node]]:
     """The objects of a document: itself, or those that it lists."""
-    if node is None:
-        return
     here = resolve(node)
     if not isinstance(here, MappingNode):
         raise TextError(node.start, "this is no Kubernetes object; it has to have `kind: …`")
@@ -212,8 +210,8 @@ def _text(node: Node, path: Path) -> str:
 
 
 def _texts(node: Node, path: Path) -> dict[str, str]:
-    here = mapping_at(node, path)
-    if here is None:
+    here = resolve_at(node, path)
+    if not isinstance(here, MappingNode):
         return {}
     values = value_of(here)
     for name, value in values.items():

@@ -13,7 +13,7 @@ from reroll.cli.flags import add_flags
 from reroll.cli.output import add_output_flag, print_json, print_table, warn
 from reroll.cli.streams import manifests, parsed
 from reroll.core.model.key import Key
-from reroll.core.tables.kinds import SOURCE_KINDS
+from reroll.core.tables.kinds import TABLES
 from reroll.kube import wire
 from reroll.kube.errors import ApiError, Forbidden, Invalid, NotFound
 from reroll.kube.view import View
@@ -127,7 +127,7 @@ def _at(document: Any, workload: ManifestWorkload) -> Any:
 
 
 async def _source(view: View, key: Key) -> Any | None:
-    row = next(row for row in SOURCE_KINDS if row.name == key.kind)
+    row = TABLES.sources_by_name[key.kind]
     try:
         raw = await view.client.send(wire.get(cluster.resource(row), key.namespace, key.name))
     except NotFound:
@@ -143,43 +143,51 @@ async def _source(view: View, key: Key) -> Any | None:
 
 def _show(args: argparse.Namespace, differences: list[Difference], problems: list[str]) -> int:
     if args.output == "json":
-        facts = [_facts(one) for one in differences]
+        facts = [_facts(difference) for difference in differences]
         print_json({"workloads": facts, "problems": problems})
     elif not differences:
         print("nothing changes")
     else:
-        rows = [(shown(one.workload), one.effect.value, _because(one)) for one in differences]
+        rows = [
+            (shown(difference.workload), difference.effect.value, _because(difference))
+            for difference in differences
+        ]
         print_table(("WORKLOAD", "EFFECT", "BECAUSE"), rows)
     warn(problems)
-    if any(one.effect is Effect.NOT_SEEN for one in differences) and args.output != "json":
+    if (
+        any(difference.effect is Effect.NOT_SEEN for difference in differences)
+        and args.output != "json"
+    ):
         warn(["what does not roll has no checksum in its template; see `reroll render --help`"])
     if problems:
         return Exit.FAILED
-    return Exit.WOULD_ROLL if any(one.effect in REPLACES_PODS for one in differences) else Exit.OK
+    return (
+        Exit.WOULD_ROLL
+        if any(difference.effect in REPLACES_PODS for difference in differences)
+        else Exit.OK
+    )
 
 
-def _because(one: Difference) -> str:
-    parts = [f"{cause.source.kind} {cause.source.name}: {_keys(cause)}" for cause in one.causes]
-    if one.fields:
-        parts.append(f"its template: {', '.join(one.fields)}")
+def _because(difference: Difference) -> str:
+    parts = [
+        f"{cause.source.kind} {cause.source.name}: {_keys(cause)}" for cause in difference.causes
+    ]
+    if difference.fields:
+        parts.append(f"its template: {', '.join(difference.fields)}")
     return "; ".join(parts)
 
 
 def _keys(cause: Cause) -> str:
-    words = (("changed", cause.changed), ("added", cause.added), ("removed", cause.removed))
-    return ", ".join(f"{key} {word}" for word, keys in words for key in keys)
+    return ", ".join(f"{key} {word}" for word, keys in cause.by_word() for key in keys)
 
 
-def _facts(one: Difference) -> dict[str, Any]:
+def _facts(difference: Difference) -> dict[str, Any]:
     return {
-        **one.workload._asdict(),
-        "effect": one.effect.value,
+        **difference.workload._asdict(),
+        "effect": difference.effect.value,
         "because": [
-            {**cause.source._asdict(), **{k: list(getattr(cause, k)) for k in _CHANGES}}
-            for cause in one.causes
+            {**cause.source._asdict(), **{word: list(keys) for word, keys in cause.by_word()}}
+            for cause in difference.causes
         ],
-        "fields": list(one.fields),
+        "fields": list(difference.fields),
     }
-
-
-_CHANGES = ("changed", "added", "removed")

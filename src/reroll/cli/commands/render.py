@@ -13,12 +13,10 @@ from reroll import __version__
 from reroll.cli.errors import CommandError, Exit
 from reroll.cli.files import read_yaml
 from reroll.cli.flags import add_flags
-from reroll.cli.streams import LARGEST, inputs, size
-from reroll.core.model.key import Key
+from reroll.cli.streams import LARGEST, inputs, refusing, size
 from reroll.manifests import krm, options
-from reroll.manifests.model import BadInputError, Input
+from reroll.manifests.model import Input
 from reroll.manifests.options import ANNOTATION, NAMES, CustomKinds, Hash, Options
-from reroll.manifests.references import Contents
 from reroll.manifests.render import render
 
 KEY_VARIABLE = "REROLL_RENDER_KEY"
@@ -137,16 +135,16 @@ def _run(args: argparse.Namespace) -> int:
     called = krm.resource_list(given)
     code = Exit.OK
     try:
-        chosen = _options(args)
-        if called is not None:
-            chosen = krm.configured(chosen, called)
-        out = _rendered(args, given, chosen)
-    except (CommandError, BadInputError) as error:
-        told = error if isinstance(error, CommandError) else CommandError(str(error), Exit.USAGE)
+        with refusing():
+            chosen = _options(args)
+            if called is not None:
+                chosen = krm.configured(chosen, called)
+            out = _rendered(args, given, chosen)
+    except CommandError as error:
         if called is None:
-            raise told from None
-        print(f"reroll: {told}", file=sys.stderr)
-        out, code = krm.failure(str(told)), told.code
+            raise
+        print(f"reroll: {error}", file=sys.stderr)
+        out, code = krm.failure(str(error)), error.code
     sys.stdout.buffer.write(out)
     sys.stdout.buffer.flush()
     return code
@@ -159,7 +157,11 @@ def _rendered(args: argparse.Namespace, given: list[Input], chosen: Options) -> 
             f"write e.g. {ANNOTATION}",
             Exit.USAGE,
         )
-    lookup = partial(_live_sources, args, chosen.key) if args.live else None
+    lookup = None
+    if args.live:
+        from reroll.cli import live_sources
+
+        lookup = partial(live_sources.contents, args, chosen.key)
     rendered = render(_taken(given), chosen, lookup)
     for note in rendered.notes:
         print(f"reroll: note: {note}", file=sys.stderr)
@@ -195,12 +197,6 @@ def custom_kinds(args: argparse.Namespace) -> CustomKinds:
         return options.custom_kinds(read_yaml(path, "config file")) if path else CustomKinds()
     except ValueError as error:
         raise CommandError(f"config file {path}: {error}", Exit.USAGE) from None
-
-
-def _live_sources(args: argparse.Namespace, key: bytes | None, wanted: set[Key]) -> Contents:
-    from reroll.cli import live_sources
-
-    return live_sources.contents(args, wanted, key)
 
 
 def _key(args: argparse.Namespace) -> bytes | None:

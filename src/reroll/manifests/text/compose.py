@@ -14,7 +14,14 @@ import msgspec
 
 from reroll.manifests.text.errors import TextError, check_depth, check_keys
 from reroll.manifests.text.json_reader import SPACE, JsonReader, NotJsonError
-from reroll.manifests.text.nodes import AliasNode, MappingNode, Node, ScalarNode, SequenceNode
+from reroll.manifests.text.nodes import (
+    AliasNode,
+    CollectionNode,
+    MappingNode,
+    Node,
+    ScalarNode,
+    SequenceNode,
+)
 
 LARGEST = 1_000_000
 """How many parts a document may have once its aliases are written out, beyond its length."""
@@ -28,7 +35,7 @@ class Document(msgspec.Struct, gc=False):
 
     start: int
     end: int
-    root: Node | None
+    root: Node
     has_aliases: bool = False
     is_json: bool = False
 
@@ -95,7 +102,7 @@ class _Composer:
     def __init__(self, next_event: Any, base: int) -> None:
         self._next = next_event
         self._base = base
-        self._anchors: dict[str, ScalarNode | MappingNode | SequenceNode] = {}
+        self._anchors: dict[str, ScalarNode | CollectionNode] = {}
         self._aliases = 0
 
     def documents(self) -> Iterator[Document]:
@@ -124,7 +131,7 @@ class _Composer:
         )
 
         top: list[Node] = []
-        open_: list[MappingNode | SequenceNode] = []
+        open_: list[CollectionNode] = []
         siblings, base = top, self._base
         while True:
             event = self._next()
@@ -139,7 +146,10 @@ class _Composer:
                     self._anchors[event.anchor] = scalar
                 siblings.append(scalar)
             elif kind is MappingStartEvent or kind is SequenceStartEvent:
-                node = self._collection(event, start, end, mapping=kind is MappingStartEvent)
+                make = MappingNode if kind is MappingStartEvent else SequenceNode
+                node = make(start, end, end, bool(event.flow_style), [], event.anchor)
+                if event.anchor:
+                    self._anchors[event.anchor] = node
                 siblings.append(node)
                 open_.append(node)
                 siblings = node.children
@@ -153,22 +163,7 @@ class _Composer:
                     check_keys(closed.children[::2])
                 siblings = open_[-1].children if open_ else top
 
-    def _collection(
-        self, event: Any, start: int, end: int, *, mapping: bool
-    ) -> MappingNode | SequenceNode:
-        flow, anchor = bool(event.flow_style), event.anchor
-        node: MappingNode | SequenceNode
-        if mapping:
-            node = MappingNode(start, end, end, flow, [], anchor)
-        else:
-            node = SequenceNode(start, end, flow, [], anchor)
-        if anchor:
-            self._anchors[anchor] = node
-        return node
-
-    def _alias(
-        self, name: str, start: int, end: int, open_: list[MappingNode | SequenceNode]
-    ) -> AliasNode:
+    def _alias(self, name: str, start: int, end: int, open_: list[CollectionNode]) -> AliasNode:
         target = self._anchors.get(name)
         if target is None:
             raise TextError(

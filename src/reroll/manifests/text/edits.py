@@ -16,6 +16,7 @@ from typing import NamedTuple, TypeAlias
 from reroll.manifests.text.errors import TextError
 from reroll.manifests.text.nodes import (
     AliasNode,
+    KeyNode,
     MappingNode,
     Node,
     Path,
@@ -95,9 +96,7 @@ class _Editor:
                 return [self._fill(parent, key, here, rest)]
         return self._set(here, key, change.entries)
 
-    def _set(
-        self, here: Node, key: ScalarNode | AliasNode | None, entries: dict[Step, Value]
-    ) -> list[TextEdit]:
+    def _set(self, here: Node, key: KeyNode | None, entries: dict[Step, Value]) -> list[TextEdit]:
         edits: list[TextEdit] = []
         missing: Entries = {}
         for name, value in entries.items():
@@ -154,9 +153,7 @@ class _Editor:
             return TextEdit(old.start, old.start, f" {_braced(entries)}")
         return self._below(key, self._column(key.start) + INDENT, entries, INDENT)
 
-    def _add(
-        self, here: MappingNode, key: ScalarNode | AliasNode | None, entries: Entries
-    ) -> TextEdit:
+    def _add(self, here: MappingNode, key: KeyNode | None, entries: Entries) -> TextEdit:
         """New entries in a mapping, before those that it has."""
         first = here.children[0] if here.children else None
         if here.flow:
@@ -214,7 +211,7 @@ class _Editor:
         return start
 
 
-def _step(here: Node, step: Step) -> tuple[ScalarNode | AliasNode | None, Node] | None:
+def _step(here: Node, step: Step) -> tuple[KeyNode | None, Node] | None:
     """The key and the value at a step, also where a merge key brings it in from."""
     if isinstance(here, SequenceNode) and isinstance(step, int):
         return None, here.children[step]

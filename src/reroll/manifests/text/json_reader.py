@@ -90,7 +90,7 @@ class JsonReader:
         for position in self._members(start, "]"):
             children.append(self._node(position, depth + 1))
             self._last = children[-1].end
-        return SequenceNode(start, self._last, flow=True, children=children)
+        return SequenceNode(start, self._last, start + 1, flow=True, children=children)
 
     def _members(self, start: int, closing: str) -> Iterator[int]:
         """Where each member begins; the caller sets `_last` to where it ended."""

@@ -25,17 +25,17 @@ class MappingNode(msgspec.Struct, gc=False):
     start: int
     end: int
     inside: int
-    """Where the text after the opening brace begins, if it has braces."""
+    """Where the text after the opening brace or bracket begins, if it has one."""
     flow: bool
     children: "list[Node]"
     anchor: str | None = None
     text: ClassVar[None] = None
 
-    def pairs(self) -> "Iterator[tuple[ScalarNode | AliasNode, Node]]":
+    def pairs(self) -> "Iterator[tuple[KeyNode, Node]]":
         children = iter(self.children)
         return zip(children, children, strict=True)  # type: ignore[arg-type]  # the composer saw to it
 
-    def pair(self, name: str) -> "tuple[ScalarNode | AliasNode, Node] | None":
+    def pair(self, name: str) -> "tuple[KeyNode, Node] | None":
         for pair in self.pairs():
             if pair[0].text == name:
                 return pair
@@ -45,6 +45,7 @@ class MappingNode(msgspec.Struct, gc=False):
 class SequenceNode(msgspec.Struct, gc=False):
     start: int
     end: int
+    inside: int
     flow: bool
     children: "list[Node]"
     anchor: str | None = None
@@ -59,6 +60,8 @@ class AliasNode(msgspec.Struct, gc=False):
     """Of what it stands for, if that is a scalar."""
 
 
+CollectionNode: TypeAlias = MappingNode | SequenceNode
+KeyNode: TypeAlias = ScalarNode | AliasNode
 Node: TypeAlias = ScalarNode | MappingNode | SequenceNode | AliasNode
 Step: TypeAlias = str | int
 Path: TypeAlias = tuple[Step, ...]
@@ -115,15 +118,13 @@ def text_at(node: Node, path: Path) -> str:
     return (found.text or "") if found is not None else ""
 
 
-def mapping_at(node: Node, path: Path) -> MappingNode | None:
-    """The mapping at a path, also through an alias."""
+def resolve_at(node: Node, path: Path) -> ScalarNode | CollectionNode | None:
+    """What stands at a path, also through an alias."""
     found = at(node, path)
-    here = resolve(found) if found is not None else None
-    return here if isinstance(here, MappingNode) else None
+    return resolve(found) if found is not None else None
 
 
 def items_at(node: Node, path: Path) -> "list[Node] | None":
     """The items of the list at a path, also through an alias."""
-    found = at(node, path)
-    here = resolve(found) if found is not None else None
+    here = resolve_at(node, path)
     return here.children if isinstance(here, SequenceNode) else None

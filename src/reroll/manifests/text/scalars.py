@@ -12,7 +12,7 @@ from typing import Any
 
 from reroll.manifests.text.nodes import (
     MERGE,
-    AliasNode,
+    KeyNode,
     Node,
     ScalarNode,
     SequenceNode,
@@ -91,7 +91,7 @@ def value_of(node: Node) -> Any:
     return own
 
 
-def key_of(key: ScalarNode | AliasNode) -> str:
+def key_of(key: KeyNode) -> str:
     """The name of an entry in JSON."""
     scalar = resolve(key)
     assert isinstance(scalar, ScalarNode)  # noqa: S101  the composer lets nothing else be a key
