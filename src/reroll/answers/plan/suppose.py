@@ -19,7 +19,7 @@ from reroll.core.observe.snapshot import History
 from reroll.core.tables.kinds import SourceKind
 from reroll.engine.content import ManagedField, Source, SourceMetadata
 from reroll.engine.listing import Decision, Look
-from reroll.manifests.read import Source as Written
+from reroll.manifests.model import ManifestSource
 from reroll.manifests.sources import values_of
 
 
@@ -33,7 +33,7 @@ class Supposed(NamedTuple):
 
 
 def suppose(
-    look: Look, decisions: Iterable[Decision], written: Iterable[Written], now: datetime
+    look: Look, decisions: Iterable[Decision], written: Iterable[ManifestSource], now: datetime
 ) -> list[Supposed]:
     """The workloads that would be concerned by these sources, in the order of `decisions`."""
     before = list(decisions)
@@ -74,7 +74,7 @@ def _supposed(look: Look, decision: Decision, now: datetime) -> Supposed | None:
     return Supposed(decision.key, found, keys)
 
 
-def _as_served(kind: SourceKind, one: Written, version: int, now: datetime) -> Source:
+def _as_served(kind: SourceKind, one: ManifestSource, version: int, now: datetime) -> Source:
     """A source as the API server would show it after it was applied."""
     made = one.object
     metadata = SourceMetadata(
@@ -85,7 +85,7 @@ def _as_served(kind: SourceKind, one: Written, version: int, now: datetime) -> S
         labels=dict(made.labels),
         managed_fields=[ManagedField(now)],
     )
-    texts, binaries = _split(kind, values_of(kind, made.place.node))
+    texts, binaries = _split(kind, values_of(kind, made.node))
     return Source(metadata, _raw(texts), _raw(binaries))
 
 

@@ -9,7 +9,7 @@ from reroll.cli.commands.sync import using
 from reroll.cli.errors import CommandError, Exit
 from reroll.cli.flags import add_flags
 from reroll.cli.output import add_output_flag, print_json, print_table, warn
-from reroll.cli.streams import LARGEST, inputs, told
+from reroll.cli.streams import manifests
 from reroll.clock import SystemClock
 from reroll.core.decide.plan import Plan
 from reroll.core.model.key import Key
@@ -17,7 +17,7 @@ from reroll.core.model.metadata import replicas
 from reroll.core.tables.kinds import Strategy
 from reroll.engine.listing import Decision, Look
 from reroll.kube.view import View
-from reroll.manifests.read import BadInputError, Manifests, Reading, read
+from reroll.manifests.model import Manifests
 
 PASSING = frozenset((Strategy.NEXT_RUN, Strategy.NOTIFY))
 """Strategies that replace no pod."""
@@ -87,10 +87,7 @@ async def _plan(view: View, args: argparse.Namespace) -> int:
 
 
 def _written(names: list[str], view: View) -> Manifests:
-    try:
-        found = read(list(inputs(names, LARGEST)), Reading(view.namespace or view.home))
-    except BadInputError as error:
-        raise CommandError(told(error.problems), Exit.USAGE) from None
+    found = manifests(names, view.namespace or view.home)
     if not found.sources:
         raise CommandError(f"no ConfigMap or Secret in {', '.join(names)}", Exit.USAGE)
     return found
