@@ -52,5 +52,3 @@ class HealthIndex:
         self._known.pop(key, None)
         if news := self._followed.get(key):
             news.set()
-
-

@@ -23,7 +23,7 @@ from reroll.kube.client import Client
 from reroll.kube.errors import AlreadyExists, ApiError, Conflict, Throttled, Unavailable
 from reroll.kube.watch import Watch
 from reroll.pipeline import pods
-from reroll.pipeline.work import Options, Progress, Work
+from reroll.pipeline.work import Options, Stage, Work
 
 POLL = 0.5
 """Seconds between two reads where no watch is in force."""
@@ -77,9 +77,7 @@ class Follow:
     def _watch(self, kind: Kind, namespace: str) -> Watch[Any]:
         feed = _FollowedFeed(self._world, kind, namespace, lambda _: None)
         resource = resources.of(kind)
-        return Watch(
-            self._client, resource, Manifest, feed, clock=self._clock, namespace=namespace
-        )
+        return Watch(self._client, resource, Manifest, feed, clock=self._clock, namespace=namespace)
 
     def _is_watched(self, key: Key) -> bool:
         watch = self._watches.get((key.kind, key.namespace))
@@ -111,7 +109,7 @@ class Follow:
         replaces = self.workload(work).replaces_pods
         if not self._options.wait or not replaces:
             waits = "" if replaces else "its pods are replaced when they are deleted"
-            self.change(work, Progress.ROLLED, waits)
+            self.change(work, Stage.ROLLED, waits)
             return
         await self._until_over(work, deadline)
 
@@ -130,13 +128,13 @@ class Follow:
         if not is_known or not self.workload(work).replaces_pods:
             return
         await self.fetch(work, deadline)
-        health, progress = await self.health(work, deadline), work.progress
+        health, stage = await self.health(work, deadline), work.stage
         if health is None or not health.replacing:
             return
-        self.change(work, Progress.ROLLING, health.message)
+        self.change(work, Stage.ROLLING, health.message)
         await self._until_over(work, deadline)
-        if work.progress is Progress.ROLLED and progress is Progress.RECORDED:
-            self.change(work, progress, work.message)
+        if work.stage is Stage.ROLLED and stage is Stage.RECORDED:
+            self.change(work, stage, work.message)
 
     async def health(self, work: Work, deadline: datetime) -> Health | None:
         """Of what runs its pods: itself, or the Rollout that has its template.
@@ -159,18 +157,18 @@ class Follow:
         """Whether its rollout is over, one way or the other."""
         if health != work.health:
             work.health = health
-            self.change(work, work.progress, health.message)
+            self.change(work, work.stage, health.message)
         if not health.is_over:
             return False
         is_done = health.state is State.DONE
-        self.change(work, Progress.ROLLED if is_done else Progress.FAILED, health.message)
+        self.change(work, Stage.ROLLED if is_done else Stage.FAILED, health.message)
         return True
 
     async def _late(self, work: Work) -> None:
         """Time is up: failed if its pods say so, timed out if they may just be slow."""
         trouble, is_broken = pods.trouble(await pods.pods_of(self._client, self.workload(work)))
         detail = "; ".join(filter(None, (work.detail, trouble)))
-        self.change(work, Progress.FAILED if is_broken else Progress.TIMED_OUT, detail)
+        self.change(work, Stage.FAILED if is_broken else Stage.TIMED_OUT, detail)
 
     async def fetch(
         self, work: Work, deadline: datetime, key: Key | None = None
@@ -186,17 +184,17 @@ class Follow:
             else:
                 self.met(None)
                 if manifest is None:
-                    self.change(work, Progress.FAILED, "it was deleted")
+                    self.change(work, Stage.FAILED, "it was deleted")
                 return manifest
             if not await self.sleep(POLL, deadline):
-                self.change(work, Progress.TIMED_OUT, "the API server cannot be reached")
+                self.change(work, Stage.TIMED_OUT, "the API server cannot be reached")
                 return None
 
     def workload(self, work: Work) -> Workload:
         return workload(work.kind, work.before, None, words=self._world.dialects.words)
 
-    def change(self, work: Work, progress: Progress, detail: str) -> None:
-        work.change(progress, detail, self._clock.now())
+    def change(self, work: Work, stage: Stage, detail: str) -> None:
+        work.change(stage, detail, self._clock.now())
         self._show(work)
 
     def met(self, error: ApiError | None) -> None:

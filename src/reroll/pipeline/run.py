@@ -28,7 +28,7 @@ from reroll.kube.client import Client
 from reroll.kube.errors import ApiError, Forbidden, NotFound
 from reroll.pipeline import pods
 from reroll.pipeline.follow import PASSING, POLL, Follow
-from reroll.pipeline.work import Options, Progress, Work
+from reroll.pipeline.work import Options, Stage, Work
 
 TIDY_WITHIN = timedelta(seconds=10)
 NOT_LOST = "it is written down, and the next `reroll sync` or a controller goes on"
@@ -68,7 +68,7 @@ class Run:
         self._broken = False
 
     async def all(self, works: Iterable[Work], begin: Begin | None = None) -> None:
-        """Carry out a run; `Work.progress` says what came of each."""
+        """Carry out a run; `Work.stage` says what came of each."""
         mine, begin = list(works), begin or Run._sync
         slots = asyncio.Semaphore(self._options.max_parallel or max(1, len(mine)))
 
@@ -90,18 +90,18 @@ class Run:
 
     async def _one(self, work: Work, begin: Begin) -> None:
         if self._broken:
-            self._follow.change(work, Progress.LEFT, "another workload failed before its turn")
+            self._follow.change(work, Stage.LEFT, "another workload failed before its turn")
             return
         deadline = self._deadline
         try:
             await begin(self, work, deadline)
-            if work.progress is Progress.ROLLING:
+            if work.stage is Stage.ROLLING:
                 await self._follow.follow(work, deadline)
                 await self._tidy(work, deadline)
-            elif self._options.wait and work.progress in {Progress.NOTHING, Progress.RECORDED}:
+            elif self._options.wait and work.stage in {Stage.NOTHING, Stage.RECORDED}:
                 await self._follow.join(work, deadline)
         except ApiError as error:
-            self._follow.change(work, Progress.FAILED, str(error))
+            self._follow.change(work, Stage.FAILED, str(error))
         self._broken |= work.has_failed
 
     @property
@@ -128,28 +128,29 @@ class Run:
             error = outcome.error
             if error is not None and not isinstance(error, PASSING):
                 detail = "it was deleted" if isinstance(error, NotFound) else str(error)
-                self._follow.change(work, Progress.FAILED, detail)
+                self._follow.change(work, Stage.FAILED, detail)
                 return True
             if error is not None:
                 self._follow.met(error)
                 problem = f": {error}"
             report = self._read(work, outcome) if error is None else None
-            is_held = work.progress is Progress.HELD and work.began is None
+            is_held = work.stage is Stage.HELD and work.began is None
             if outcome.delay is None or is_held:
                 return report is not None
             if not await self._follow.sleep(outcome.delay, deadline):
                 detail = work.detail or f"the roll is not written yet{problem}"
-                self._follow.change(work, Progress.TIMED_OUT, detail)
+                self._follow.change(work, Stage.TIMED_OUT, detail)
                 return True
 
     def _read(self, work: Work, outcome: Outcome) -> Report | None:
         """Publish what was reported, and take from it what became of the workload."""
-        for report in outcome.reports:
-            self.publish(report)
-        if (report := outcome.report) is not None:
+        for each in outcome.reports:
+            self.publish(each)
+        report = outcome.report
+        if report is not None:
             work.read(report, self._clock.now())
-            self._follow.change(work, work.progress, work.detail)
-        return outcome.report
+            self._follow.change(work, work.stage, work.detail)
+        return report
 
     def publish(self, report: Report) -> None:
         for problem in report.problems:
@@ -208,7 +209,7 @@ class Run:
     async def _replaced(self, work: Work, deadline: datetime) -> bool:
         """Wait until a Job is not written down any more; whether to reconcile it again."""
         work.is_pending_job, over = True, False
-        self._follow.change(work, Progress.ROLLING, "it is being recreated")
+        self._follow.change(work, Stage.ROLLING, "it is being recreated")
         while True:
             report = await self._next_report(work)
             if over or (report is not None and report.result is Result.DONE):
@@ -218,9 +219,9 @@ class Run:
             except (Forbidden, *PASSING) as error:
                 self._follow.met(error)  # Its report says so too.
             if report is not None:
-                self._follow.change(work, Progress.ROLLING, report.message)
+                self._follow.change(work, Stage.ROLLING, report.message)
             if not over and not await self._follow.sleep(0.0, deadline):
-                self._follow.change(work, Progress.TIMED_OUT, f"{work.detail}; {NOT_LOST}")
+                self._follow.change(work, Stage.TIMED_OUT, f"{work.detail}; {NOT_LOST}")
                 return False
         work.is_pending_job = False
         job = await self._follow.fetch(work, deadline)
@@ -229,11 +230,11 @@ class Run:
         if job.metadata.uid != work.before.metadata.uid:
             self._world.workload_gone(work.key)
             work.began, work.before = self._clock.now(), job
-            self._follow.change(work, Progress.ROLLED, "")
+            self._follow.change(work, Stage.ROLLED, "")
         self._world.workload_seen(work.kind, job)
         if report is not None:
             work.read(report, self._clock.now())
-            self._follow.change(work, work.progress, work.detail)
+            self._follow.change(work, work.stage, work.detail)
         return True
 
     async def _next_report(self, work: Work) -> Report | None:
@@ -248,7 +249,7 @@ class Run:
 
     async def _go_back(self, work: Work) -> None:
         """To the template before this run, and until its pods are there again."""
-        failed, detail = work.progress, work.detail
+        failed, detail = work.stage, work.detail
         deadline = self._deadline
         try:
             outcome = await self._undo(work, deadline)
@@ -258,26 +259,24 @@ class Run:
             self._follow.change(work, failed, _joined(detail, f"not rolled back: {error}"))
             return
         except ApiError as error:
-            self._follow.change(work, Progress.FAILED, f"not rolled back: {error}")
+            self._follow.change(work, Stage.FAILED, f"not rolled back: {error}")
             return
-        work.failed_as = failed if failed is not Progress.ROLLED else None
-        self._follow.change(work, Progress.UNDONE, detail)
+        work.failed_as = failed if failed is not Stage.ROLLED else None
+        self._follow.change(work, Stage.UNDONE, detail)
         for report in outcome.reports:
             self.publish(report)
         try:
             await self._recover(work, deadline)
         except ApiError as error:
-            self._follow.change(work, work.progress, _joined(detail, str(error)))
+            self._follow.change(work, work.stage, _joined(detail, str(error)))
 
     async def _undo(self, work: Work, deadline: datetime) -> Outcome | None:
         """Put its template back; what may pass is tried again. `None` if the workload is gone."""
-        failed, template = work.progress, pick(work.before, work.kind.template)
+        failed, template = work.stage, pick(work.before, work.kind.template)
         why = f"its roll was undone, because this run failed: {work.detail}"
         while await self._follow.fetch(work, deadline) is not None:
             snapshot = self._observer.snapshot(work.key) or self._bare(work)
-            plan = go_back(
-                snapshot, self._clock.now(), why, template=template, rolled=work.rolled
-            )
+            plan = go_back(snapshot, self._clock.now(), why, template=template, rolled=work.rolled)
             try:
                 return await self.executor.execute(snapshot, plan)
             except PASSING as error:
@@ -297,12 +296,12 @@ class Run:
         detail = work.detail
         while (health := await self._follow.health(work, deadline)) is not None:
             work.health = health
-            self._follow.change(work, work.progress, detail if health.is_over else work.detail)
+            self._follow.change(work, work.stage, detail if health.is_over else work.detail)
             if health.is_over:
                 return
             if work.kind.sticks and (manifest := await self._follow.fetch(work, deadline)):
                 stays = await pods.unstick(self._client, self._follow.workload(work), manifest)
-                self._follow.change(work, work.progress, _joined(detail, stays))
+                self._follow.change(work, work.stage, _joined(detail, stays))
             if not await self._follow.news(work, deadline):
                 self._note(f"{work.key} was rolled back, and its pods are not all ready yet")
                 return

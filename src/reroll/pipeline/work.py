@@ -13,7 +13,7 @@ from reroll.core.observe.health import Health
 from reroll.core.tables.kinds import Kind, Strategy
 
 
-class Progress(StrEnum):
+class Stage(StrEnum):
     PENDING = "pending"
     ROLLING = "rolling"
     ROLLED = "rolled"
@@ -36,7 +36,7 @@ class Work:
         metadata = before.metadata
         self.key = Key(kind.name, metadata.namespace, metadata.name)
         self.kind, self.before, self.plan = kind, before, plan
-        self.progress = Progress.PENDING
+        self.stage = Stage.PENDING
         self.reason = plan.reason
         self.message = plan.message
         self.detail = ""
@@ -46,14 +46,14 @@ class Work:
         self.ended: datetime | None = None
         self.rolled: msgspec.Raw | None = None
         """The template that the roll made."""
-        self.failed_as: Progress | None = None
+        self.failed_as: Stage | None = None
         """What it was before it was rolled back."""
         self.is_pending_job = False
         """A Job that is being replaced: it is written down, and may be gone."""
 
-    def change(self, progress: Progress, detail: str, now: datetime) -> None:
-        self.progress, self.detail = progress, detail
-        under_way = progress in {Progress.PENDING, Progress.ROLLING}
+    def change(self, stage: Stage, detail: str, now: datetime) -> None:
+        self.stage, self.detail = stage, detail
+        under_way = stage in {Stage.PENDING, Stage.ROLLING}
         self.ended = None if under_way else self.ended or now
 
     def read(self, report: Report, now: datetime) -> None:
@@ -63,14 +63,14 @@ class Work:
             strategy = Strategy(report.strategy)
             waits = strategy in _WAITED_FOR and not self.plan.pauses
             passes = strategy in {Strategy.NEXT_RUN, Strategy.NOTIFY}
-            done = Progress.RECORDED if passes else Progress.ROLLED
-            self.change(Progress.ROLLING if waits else done, _EFFECTS.get(strategy, ""), now)
+            done = Stage.RECORDED if passes else Stage.ROLLED
+            self.change(Stage.ROLLING if waits else done, _EFFECTS.get(strategy, ""), now)
         elif self.began is not None:
             is_held = report.result is Result.HELD
-            self.change(self.progress, report.message if is_held else "", now)
-        elif (progress := _PROGRESS.get(report.result)) is not None:
+            self.change(self.stage, report.message if is_held else "", now)
+        elif (stage := _PROGRESS.get(report.result)) is not None:
             self.reason = report.reason
-            self.change(progress, report.message, now)
+            self.change(stage, report.message, now)
 
     @property
     def seconds(self) -> float:
@@ -84,13 +84,13 @@ class Work:
 
     @property
     def has_failed(self) -> bool:
-        return self.progress in {Progress.FAILED, Progress.TIMED_OUT}
+        return self.stage in {Stage.FAILED, Stage.TIMED_OUT}
 
 
 _PROGRESS = {
-    Result.DONE: Progress.RECORDED,
-    Result.HELD: Progress.HELD,
-    Result.NOTHING: Progress.NOTHING,
+    Result.DONE: Stage.RECORDED,
+    Result.HELD: Stage.HELD,
+    Result.NOTHING: Stage.NOTHING,
 }
 _WAITED_FOR = frozenset(
     (Strategy.STAMP, Strategy.ENV, Strategy.RESTART, Strategy.EVICT, Strategy.RELOAD)

@@ -23,7 +23,7 @@ from reroll.answers.errors import AnswerError
 from reroll.clock import Clock
 from reroll.core.model.metadata import Manifest
 from reroll.core.tables.kinds import KINDS, Kind
-from reroll.engine import keyring, shapes
+from reroll.engine import keyring, row_checks
 from reroll.features.checkup import access
 from reroll.features.checkup.access import Subject
 from reroll.features.checkup.switched_on import questions_of
@@ -130,7 +130,7 @@ class Examination:
         for finding in server.judge(server.Served(version, apis, await self._streams())):
             yield finding
         for row in self._settings.tables.custom.values():
-            wrong = await shapes.problems(self._view.client, row)
+            wrong = await row_checks.problems_of(self._view.client, row)
             for problem in wrong:
                 yield server.misfit(row.name, problem)
             if not wrong:

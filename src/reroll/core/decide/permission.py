@@ -5,12 +5,14 @@ named for the situation that it finds, and the acts that need it. What a row hol
 again; it is delayed, never lost.
 """
 
+from datetime import datetime
 from typing import NamedTuple
 
 from reroll.core.decide.case import Case
 from reroll.core.decide.plan import Plan, without_action
 from reroll.core.decide.standing import Check
 from reroll.core.decide.writing import Act
+from reroll.core.observe.snapshot import Snapshot
 from reroll.core.tables.reasons import Reason
 
 
@@ -37,8 +39,13 @@ def source_missing(case: Case) -> Plan | None:
 
 def held(case: Case) -> Plan | None:
     """A person said so; it rolls when the hold is over, with all changes at once."""
-    hold = case.snapshot.policy.hold
-    if hold is None or (hold.until and case.now >= hold.until):
+    return hold_of(case.snapshot, case.now)
+
+
+def hold_of(snapshot: Snapshot, now: datetime) -> Plan | None:
+    """The hold of a workload, if it has one now."""
+    hold = snapshot.policy.hold
+    if hold is None or (hold.until and now >= hold.until):
         return None
     until = f"until {hold.until:%Y-%m-%d %H:%M:%S %Z}" if hold.until else ""
     why = ": ".join(filter(None, (until, hold.why)))

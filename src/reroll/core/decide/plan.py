@@ -1,6 +1,7 @@
 """A plan: a reason, a sentence, and the actions that follow. A plan does nothing by itself."""
 
 from datetime import datetime
+from enum import StrEnum
 
 import msgspec
 
@@ -10,6 +11,21 @@ from reroll.core.model.record import Record
 from reroll.core.observe.snapshot import Change
 from reroll.core.tables.kinds import Strategy
 from reroll.core.tables.reasons import Reason
+
+
+class Effect(StrEnum):
+    """What a plan comes to, in a word for lists."""
+
+    ROLLS = "rolls"
+    NEXT_RUN = "next run"
+    NOTIFIES = "notify"
+    GOES_ON = "goes on"
+    RECORDED = "recorded"
+    HELD = "held"
+    NOTHING = "-"
+
+
+_OF_STRATEGY = {Strategy.NEXT_RUN: Effect.NEXT_RUN, Strategy.NOTIFY: Effect.NOTIFIES}
 
 
 class Plan(msgspec.Struct, frozen=True, gc=False):
@@ -31,6 +47,14 @@ class Plan(msgspec.Struct, frozen=True, gc=False):
     def record(self) -> Record | None:
         """The record that it writes."""
         return next(filter(None, map(records, self.actions)), None)
+
+    @property
+    def effect(self) -> Effect:
+        if self.strategy is not None:
+            return _OF_STRATEGY.get(self.strategy, Effect.ROLLS)
+        if not self.actions:
+            return Effect.NOTHING if self.reason.quiet else Effect.HELD
+        return Effect.GOES_ON if self.reason is Reason.CONTINUED else Effect.RECORDED
 
     @property
     def pauses(self) -> bool:
