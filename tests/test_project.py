@@ -28,6 +28,11 @@ CONTRACTS = {c["id"]: c for c in PYPROJECT["tool"]["importlinter"]["contracts"]}
 # Contract id -> modules that break it, as path below src/reroll and one line of code.
 VIOLATIONS = {
     "layers": ("kube/planted.py", "import reroll.controller"),
+    "rooms": ("core/policy/planted.py", "import reroll.core.decide"),
+    "features": ("features/checkup/planted.py", "import reroll.features.injection"),
+    "answers": ("answers/audit/planted.py", "import reroll.answers.doctor"),
+    "look-only": ("answers/audit/planted.py", "import reroll.engine.executor"),
+    "offline": ("manifests/planted.py", "import reroll.kube"),
     "pure": ("core/planted.py", "import os"),
     "lean": ("controller/planted.py", "import rich"),
 }

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from reroll.engine.value_marks import marks_of_values
 from tests.kube.follow import connect
 from tests.support import build
 from tests.support.wave import HASH, IN, expected_hash
@@ -24,6 +23,7 @@ from reroll.core.policy.policy import Policy
 from reroll.core.tables.kinds import KINDS
 from reroll.engine.content import Source, content
 from reroll.engine.scope import Scope
+from reroll.engine.strategies.value_marks import marks_of_values
 from reroll.engine.world import World
 from reroll.kube.client import Client
 from reroll.kube.errors import Conflict, Forbidden
@@ -67,7 +67,8 @@ def seen(api: Api, web: build.Object) -> Snapshot:
 
 
 def world() -> World:
-    return World(SystemClock(), Scope(Policy()), wake=lambda *_: None, read=lambda _: None)
+    keys = Key("Secret", "reroll", "keys")
+    return World(SystemClock(), Scope(Policy()), keys, wake=lambda *_: None, want=lambda _: None)
 
 
 async def hash_of(client: Client, decided: Snapshot) -> str | None:
