@@ -24,9 +24,6 @@ CONTROLLER_REVISIONS = Resource("apps", "v1", "controllerrevisions", "Controller
 JOBS = Resource("batch", "v1", "jobs", "Job")
 INGRESSES = Resource("networking.k8s.io", "v1", "ingresses", "Ingress")
 LEASES = Resource("coordination.k8s.io", "v1", "leases", "Lease")
-CRDS = Resource(
-    "apiextensions.k8s.io", "v1", "customresourcedefinitions", "CustomResourceDefinition", False
-)
 INJECTIONS = Resource("reroll.dev", "v1alpha1", "injections", "Injection")
 """As in `core.model.injection`, which a controller without Injections does not load."""
 

@@ -2,12 +2,11 @@
 
 import asyncio
 import base64
-from collections.abc import Iterator
-from typing import Any
 
 import msgspec
 
 from reroll.clock import Clock
+from reroll.controller.feature import Feature
 from reroll.controller.logs import Log
 from reroll.core.model.metadata import Metadata
 from reroll.core.write.patches import pointer
@@ -19,7 +18,6 @@ from reroll.kube.client import Client
 from reroll.kube.errors import ApiError, ConfigError
 from reroll.kube.objects import Stub
 from reroll.kube.resources import WEBHOOKS
-from reroll.kube.watch import Watch
 from reroll.settings.table import Settings
 
 RENEW_SECONDS = 3600.0
@@ -46,8 +44,8 @@ def secret_name(settings: Settings) -> str:
     return f"{settings.lease}-webhook"
 
 
-class Webhook:
-    """A feature of the supervisor."""
+class Webhook(Feature):
+    """It answers until the end: pods are created while the controller stops, too."""
 
     def __init__(self, client: Client, clock: Clock, settings: Settings, namespace: str) -> None:
         service = Service(namespace)
@@ -69,9 +67,6 @@ class Webhook:
                 raise ConfigError(f"{error}; choose another address with --webhook") from None
             self._serving = True
 
-    def stages(self) -> Iterator[list[Watch[Any]]]:
-        return iter(())
-
     async def read(self) -> None:
         """Renew the certificate; on every replica."""
         try:
@@ -80,7 +75,7 @@ class Webhook:
                 try:
                     await self._renew()
                 except ApiError as error:
-                    log.warning("certificate not looked at", problem=str(error))
+                    log.warning("webhook certificate not checked", problem=str(error))
         finally:
             await self._server.stop()
 
@@ -90,11 +85,8 @@ class Webhook:
             try:
                 await self._trust()
             except ApiError as error:
-                log.warning("webhook not kept current", problem=str(error))
+                log.warning("webhook configuration not updated", problem=str(error))
             await asyncio.sleep(TRUST_SECONDS)
-
-    async def rest(self) -> None:
-        """It answers until the end: pods are created while we stop, too."""
 
     async def _renew(self) -> None:
         held = await self._store.current()
