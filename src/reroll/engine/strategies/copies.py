@@ -21,7 +21,7 @@ from reroll.engine.content import Source, content, is_same
 from reroll.engine.copies import Copies
 from reroll.engine.outcome import SLOWLY, Amended, Blocked, Step, Turn
 from reroll.engine.sources import Sources
-from reroll.kube import api, resources, wire
+from reroll.kube import api, owners, resources, wire
 from reroll.kube.client import Client
 from reroll.kube.errors import AlreadyExists, Conflict, Forbidden, Invalid, NotFound, Rejected
 from reroll.kube.objects import OwnerRef, Stub
@@ -162,13 +162,9 @@ async def change_owners(
     drop: Iterable[str] = (),
 ) -> None:
     """Add owners to a copy and take others away, by uid, whatever else changes at the same time."""
-    owners: list[dict[str, Any]] = [owner.reference for owner in add]
-    owners += [{"$patch": "delete", "uid": uid} for uid in drop]
     known = copies.get(copy)
-    guard = {"uid": known.uid} if known else {}
-    body = {"metadata": {**guard, "ownerReferences": owners}}
-    stub = await api.strategic(client, resource, copy.namespace, copy.name, body, Stub)
-    copies.made(copy, stub.metadata)
+    uid = known.uid if known else ""
+    copies.made(copy, await owners.change(client, resource, copy, add, drop, uid))
 
 
 def _body(
