@@ -178,9 +178,10 @@ def _places(
     elif rest[0] == EACH:
         for index, item in enumerate(items_at(node, ()) or ()):
             yield from _places(field, item, rest[1:], (*path, index), node)
-    elif (below := child(node, rest[0])) is not None:
-        if not field.among[0] or len(rest) != 2 or _is_among(field, node):
-            yield from _places(field, below, rest[1:], (*path, rest[0]), node)
+    elif (below := child(node, rest[0])) is not None and (
+        not field.among[0] or len(rest) != 2 or _is_among(field, node)
+    ):
+        yield from _places(field, below, rest[1:], (*path, rest[0]), node)
 
 
 def _is_among(field: Field, node: Node) -> bool:
