@@ -167,6 +167,24 @@ def test_what_a_permission_holds_has_no_actions(seen: Snapshot, reason: Reason) 
     }
 
 
+@pytest.mark.parametrize(
+    ("seen", "reason"),
+    [
+        (look(CURRENT), Reason.UP_TO_DATE),
+        (look(changes={"ended": True}), Reason.ENDED),
+        (look(policy={"enabled": None}), Reason.NOT_ENABLED),
+        (look(policy={"enabled": False}), Reason.OPTED_OUT),
+        (look(there=Absence.UNREAD), Reason.WAITING),
+    ],
+    ids=lambda value: value.word if isinstance(value, Reason) else "",
+)
+def test_where_there_is_nothing_to_do_there_are_no_actions(seen: Snapshot, reason: Reason) -> None:
+    plan = decide(seen, NOW)
+
+    assert (plan.reason, plan.actions, plan.look_at) == (reason, (), None)
+    assert sum(one.holds is True for one in answers(seen, NOW)) == 1
+
+
 GIVEN: dict[str, tuple[Snapshot, Reason]] = {
     "evictions go on before another roll's turn": (look(EVICTING, turn_at=SOON), Reason.CONTINUED),
     "a record for pods that start later needs no turn": (
