@@ -221,6 +221,34 @@ def test_a_pause_of_ours_that_ends_earlier_is_looked_at_when_it_ends() -> None:
     assert decide(paced, NOW).look_at == NOW + timedelta(seconds=3)
 
 
+# What each row says
+
+
+def said(seen: Snapshot) -> dict[str, bool | None]:
+    return {one.gate: one.holds for one in answers(seen, NOW)}
+
+
+def test_no_row_holds_a_roll() -> None:
+    assert set(said(look()).values()) == {False}
+
+
+def test_rows_after_the_one_that_settles_the_matter_are_not_asked() -> None:
+    for seen, last in ((look(CURRENT), "unchanged"), (look(policy=HELD), "held")):
+        rows = list(said(seen).items())
+        place = GATES.index(last)
+        assert {holds for _, holds in rows[:place]} == {False}
+        assert rows[place] == (last, True)
+        assert {holds for _, holds in rows[place + 1 :]} == {None}
+
+
+def test_what_has_to_be_written_and_what_holds_it_are_both_said() -> None:
+    unpinning = said(look(PINNED, policy=HELD, changes=UNPINS))
+
+    assert [gate for gate, holds in unpinning.items() if holds] == ["opting out", "held"]
+    assert unpinning["new here"] is None
+    assert unpinning["source missing"] is False
+
+
 # What a decision computes
 
 
