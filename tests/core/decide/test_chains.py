@@ -167,6 +167,24 @@ def test_what_a_permission_holds_has_no_actions(seen: Snapshot, reason: Reason) 
     }
 
 
+@pytest.mark.parametrize(
+    ("seen", "reason"),
+    [
+        (look(CURRENT), Reason.UP_TO_DATE),
+        (look(changes={"ended": True}), Reason.ENDED),
+        (look(policy={"enabled": None}), Reason.NOT_ENABLED),
+        (look(policy={"enabled": False}), Reason.OPTED_OUT),
+        (look(there=Absence.UNREAD), Reason.WAITING),
+    ],
+    ids=lambda value: value.word if isinstance(value, Reason) else "",
+)
+def test_where_there_is_nothing_to_do_there_are_no_actions(seen: Snapshot, reason: Reason) -> None:
+    plan = decide(seen, NOW)
+
+    assert (plan.reason, plan.actions, plan.look_at) == (reason, (), None)
+    assert sum(one.holds is True for one in answers(seen, NOW)) == 1
+
+
 GIVEN: dict[str, tuple[Snapshot, Reason]] = {
     "evictions go on before another roll's turn": (look(EVICTING, turn_at=SOON), Reason.CONTINUED),
     "a record for pods that start later needs no turn": (
@@ -201,6 +219,34 @@ def test_a_pause_of_ours_that_ends_earlier_is_looked_at_when_it_ends() -> None:
     paced = look(changes={"still": True}, policy={"pause": pause}, turn_at=SOON)
 
     assert decide(paced, NOW).look_at == NOW + timedelta(seconds=3)
+
+
+# What each row says
+
+
+def said(seen: Snapshot) -> dict[str, bool | None]:
+    return {one.gate: one.holds for one in answers(seen, NOW)}
+
+
+def test_no_row_holds_a_roll() -> None:
+    assert set(said(look()).values()) == {False}
+
+
+def test_rows_after_the_one_that_settles_the_matter_are_not_asked() -> None:
+    for seen, last in ((look(CURRENT), "unchanged"), (look(policy=HELD), "held")):
+        rows = list(said(seen).items())
+        place = GATES.index(last)
+        assert {holds for _, holds in rows[:place]} == {False}
+        assert rows[place] == (last, True)
+        assert {holds for _, holds in rows[place + 1 :]} == {None}
+
+
+def test_what_has_to_be_written_and_what_holds_it_are_both_said() -> None:
+    unpinning = said(look(PINNED, policy=HELD, changes=UNPINS))
+
+    assert [gate for gate, holds in unpinning.items() if holds] == ["opting out", "held"]
+    assert unpinning["new here"] is None
+    assert unpinning["source missing"] is False
 
 
 # What a decision computes

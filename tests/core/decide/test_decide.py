@@ -140,6 +140,16 @@ def test_a_workload_with_more_sources_than_a_record_holds_is_told_so() -> None:
     assert found.message.endswith(": 4000; narrow its globs")
 
 
+def test_a_roll_that_began_is_brought_to_its_end_however_large_its_record_is() -> None:
+    entries = {f"configmap/a-rather-long-name-of-a-source-{n}": "d" * 64 for n in range(4_000)}
+    many = {Reference(configmap(name.partition("/")[2])): Absence.FORBIDDEN for name in entries}
+    large = Record(5, NOW, "ConfigChanged", entries, todo=Todo("evict", NOW))
+
+    found = decide(snapshot(many, large), NOW)
+
+    assert (found.reason, found.has(Evict)) == (Reason.CONTINUED, True)
+
+
 # Adopting
 
 

@@ -185,12 +185,6 @@ def test_a_record_alone_touches_nothing_but_its_annotation(kind: Kind) -> None:
     assert applied(kind, before, roll(None)) == after
 
 
-def test_no_edits_mean_no_patch() -> None:
-    seen = workload(KIND["Deployment"], document(KIND["Deployment"]))
-
-    assert patch(seen, KIND["Deployment"], []) == []
-
-
 @pytest.mark.parametrize("kind", ["Deployment", "Rollout"])
 def test_two_restarts_within_a_second_both_replace_pods(kind: str) -> None:
     def restarted(milliseconds: int) -> Document:

@@ -77,6 +77,8 @@ def _too_large(plan: Plan) -> Plan | None:
     record = plan.record
     if record is None or len(record.s) < FEW or len(write(record)) <= LARGEST_RECORD:
         return None
+    if plan.reason is Reason.CONTINUED:  # It is there already, and gets smaller.
+        return None
     return without_action(Reason.TOO_MANY_SOURCES, f": {len(record.s)}; narrow its globs")
 
 
