@@ -3,6 +3,8 @@
 Pure: no I/O, no clock.
 """
 
+from collections.abc import Mapping
+
 import msgspec
 
 from reroll.core.model.content import Content, Term
@@ -16,55 +18,84 @@ from reroll.core.revisions.pins import read_pins
 from reroll.core.tables.kinds import SOURCE_KINDS, Watched
 
 
-def compare(seen: Snapshot) -> Comparison:
+def compare(snapshot: Snapshot) -> Comparison:
     """What the sources hold now against what the record says."""
-    record = seen.workload.record
+    record = snapshot.workload.record
     known = record.s if isinstance(record, Record) else {}
-    if seen.workload.back and not seen.workload.pins:
-        known = seen.workload.back.had
-    wanted: dict[str, str] = dict.fromkeys(seen.patterns, "*")
-    changes: list[Change] = []
-    missing: list[Reference] = []
-    unread: list[Reference] = []
-    gone: dict[str, str] = {}
-    lost = False
-    for reference in seen.references:
-        content = seen.sources.get(reference.source, Absence.UNREAD)
-        there = content if isinstance(content, Content) else None
-        digest = reference_digest(reference, there, seen.keys.current) if there else None
-        if content is Absence.UNREAD or (there and digest is None):
-            unread.append(reference)
-            continue
-        terms = reference.counted(there)
+    if snapshot.workload.back and not snapshot.workload.pins:
+        known = snapshot.workload.back.had
+    ledger = _Ledger(snapshot, known)
+    for reference in snapshot.references:
+        ledger.add(reference)
+    return Comparison(
+        ledger.wanted,
+        tuple(ledger.changes),
+        tuple(ledger.missing),
+        tuple(ledger.unread),
+        ledger.gone,
+        ledger.lost,
+    )
+
+
+class _Ledger:
+    """A comparison as it grows, reference by reference."""
+
+    def __init__(self, snapshot: Snapshot, known: Mapping[str, str]) -> None:
+        self._snapshot, self._known = snapshot, known
+        self.wanted: dict[str, str] = dict.fromkeys(snapshot.patterns, "*")
+        self.changes: list[Change] = []
+        self.missing: list[Reference] = []
+        self.unread: list[Reference] = []
+        self.gone: dict[str, str] = {}
+        self.lost = False
+
+    def add(self, reference: Reference) -> None:
+        snapshot = self._snapshot
+        held = snapshot.sources.get(reference.source, Absence.UNREAD)
+        content = held if isinstance(held, Content) else None
+        digest = reference_digest(reference, content, snapshot.keys.current) if content else None
+        if held is Absence.UNREAD or (content and digest is None):
+            self.unread.append(reference)
+            return
+        terms = reference.counted(content)
         if not terms:
-            continue
-        if there and not there.has_hashes_for(terms):
-            unread.append(reference)
-            continue
-        if content is not Absence.FORBIDDEN and reference.missing_from(there):
-            missing.append(reference)
+            return
+        if content and not content.has_hashes_for(terms):
+            self.unread.append(reference)
+            return
+        if held is not Absence.FORBIDDEN and reference.missing_from(content):
+            self.missing.append(reference)
         if reference.only_presence_matters:
-            continue
-        entry = reference.entry(seen.workload.key.namespace)
-        recorded = known.get(entry)
-        if there is None or digest is None:
-            if content is Absence.MISSING:
-                gone[entry] = AWAITED if reference.required else ABSENT
-                wanted[entry] = _kept(seen, reference, recorded) or gone[entry]
-                if recorded not in _NEVER_THERE and any(term.on_delete for term in terms):
-                    wanted[entry] = gone[entry]
-                    changes.append(Change(reference, entry, _left(seen, reference), by=_by(terms)))
-            elif recorded is not None:
-                wanted[entry] = recorded
-            continue
-        wanted[entry] = digest
-        changed = _has_changed(seen, reference, recorded, there, terms)
+            return
+        if content is None or digest is None:
+            self._absent(reference, terms, is_missing=held is Absence.MISSING)
+        else:
+            self._present(reference, terms, content, digest)
+
+    def _absent(self, reference: Reference, terms: tuple[Term, ...], *, is_missing: bool) -> None:
+        entry = reference.entry(self._snapshot.workload.key.namespace)
+        recorded = self._known.get(entry)
+        if is_missing:
+            self.gone[entry] = AWAITED if reference.required else ABSENT
+            self.wanted[entry] = _kept(self._snapshot, reference, recorded) or self.gone[entry]
+            if recorded not in _NEVER_THERE and any(term.on_delete for term in terms):
+                self.wanted[entry] = self.gone[entry]
+                moment = _left(self._snapshot, reference)
+                self.changes.append(Change(reference, entry, moment, by=_by(terms)))
+        elif recorded is not None:
+            self.wanted[entry] = recorded
+
+    def _present(
+        self, reference: Reference, terms: tuple[Term, ...], content: Content, digest: str
+    ) -> None:
+        entry = reference.entry(self._snapshot.workload.key.namespace)
+        self.wanted[entry] = digest
+        changed = _has_changed(self._snapshot, reference, self._known.get(entry), content, terms)
         if changed is None:
-            lost = True
+            self.lost = True
         elif changed:
-            keys = _keys(reference, there)
-            changes.append(Change(reference, entry, there.changed, keys, _by(terms)))
-    return Comparison(wanted, tuple(changes), tuple(missing), tuple(unread), gone, lost)
+            keys = _keys(reference, content)
+            self.changes.append(Change(reference, entry, content.changed, keys, _by(terms)))
 
 
 def _kept(seen: Snapshot, reference: Reference, recorded: str | None) -> str | None:

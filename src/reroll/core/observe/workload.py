@@ -8,16 +8,14 @@ import msgspec
 
 from reroll.core.model.key import Key, Problem
 from reroll.core.model.marks import Carrier
-from reroll.core.model.metadata import Manifest, Metadata, pick, value_in
+from reroll.core.model.metadata import Manifest, Metadata, value_in
 from reroll.core.model.moment import Moment
-from reroll.core.model.podspec import Container, PodTemplate, fingerprint, given
+from reroll.core.model.podspec import given
 from reroll.core.model.record import Record, Unreadable, read
 from reroll.core.observe.progress import is_complete, is_observed
-from reroll.core.policy.beside import NOTHING, Beside, found_beside
-from reroll.core.policy.references import Use, uses
+from reroll.core.observe.spec import spec_of
+from reroll.core.policy.references import Use
 from reroll.core.policy.vocabulary import Vocabulary
-from reroll.core.revisions.copies import MappedBack, mapped_back
-from reroll.core.revisions.pins import PINS, read_pins
 from reroll.core.tables.annotations import STATE
 from reroll.core.tables.kinds import TABLES, Kind, Revisions, Tables
 
@@ -94,11 +92,6 @@ class _Status(msgspec.Struct, gc=False):
     conditions: list[_Condition] | None = None
 
 
-class _WorkloadRef(msgspec.Struct, gc=False):
-    kind: str = ""
-    name: str = ""
-
-
 _REMEMBERED = 5
 
 
@@ -128,162 +121,79 @@ def workload(
     `words` are what can matter in it. `watched`: it is the very next version after `before`, not
     one out of a list or a fetch.
     """
-    metadata = manifest.metadata
-    annotations = words.kept(metadata.annotations or {})
-    record_text = annotations.get(STATE)
-    record = read(record_text)
-    if before is not None and before.uid != metadata.uid:
+    if before is not None and before.uid != manifest.metadata.uid:
         before = None
-    number = record.n if isinstance(record, Record) else 0
-    ended = metadata.deletion_timestamp is not None or (kind.fixed and has_ended(manifest))
-    unrecorded = before is not None and not isinstance(before.record, Record)
-    seen = before.seen if before and unrecorded else metadata.version
-    if before is not None and before.generation == metadata.generation > 0:
+    head = _head(kind, manifest, before, words)
+    generation = manifest.metadata.generation
+    if before is not None and before.generation == generation > 0:
         # Only metadata or status changed: what the spec says is known.
-        return msgspec.structs.replace(
-            before,
-            version=metadata.version,
-            annotations=annotations,
-            has_annotations=metadata.annotations is not None,
-            record=record,
-            record_text=record_text,
-            ended=ended,
-            idle=is_idle(kind, manifest),
-            seen=seen,
-            highest=max(before.highest, number),
-            observed=_observed(kind, manifest, before.pins_text, record),
-            earlier=_earlier(before, manifest),
-            back=before.back if record_text == before.record_text else None,
-        )
-    spec = _spec(kind, manifest, words, record)
+        return _continued(before, before, kind, manifest, head)
+    spec = spec_of(kind, manifest, words, head.record)
     if before is not None and spec.still:
         # No template takes effect during a pause: the one before it is still that of the pods.
         spec = msgspec.structs.replace(spec, template_hash=before.template_hash)
     now = Workload(
-        key=Key(kind.name, metadata.namespace, metadata.name),
-        uid=metadata.uid,
-        version=metadata.version,
-        generation=metadata.generation,
-        annotations=annotations,
-        has_annotations=metadata.annotations is not None,
-        record=record,
-        record_text=record_text,
-        ended=ended,
-        idle=is_idle(kind, manifest),
-        seen=seen,
-        highest=max(before.highest if before else 0, number),
-        template=Moment(by=metadata.version),
-        observed=_observed(kind, manifest, spec.pins_text, record),
+        key=Key(kind.name, manifest.metadata.namespace, manifest.metadata.name),
+        uid=manifest.metadata.uid,
+        generation=generation,
+        template=Moment(by=head.version),
+        observed=_observed(kind, manifest, spec.pins_text, head.record),
+        **msgspec.structs.asdict(head),
         **msgspec.structs.asdict(spec),
     )
     if before is None:
         return now
     if now.template_hash != before.template_hash:
         return _with_new_template(now, before, watched=watched)
+    same = msgspec.structs.replace(now, template=before.template, remarked=before.remarked)
+    return _continued(same, before, kind, manifest, head)
+
+
+class _Head(msgspec.Struct, frozen=True, gc=False):
+    """What of a `Workload` stands in its metadata and status."""
+
+    version: int
+    annotations: dict[str, str]
+    has_annotations: bool
+    record: Record | Unreadable | None
+    record_text: str | None
+    ended: bool
+    idle: bool
+    seen: int
+    highest: int
+
+
+def _head(kind: Kind, manifest: Manifest, before: Workload | None, words: Vocabulary) -> _Head:
+    metadata = manifest.metadata
+    annotations = words.kept(metadata.annotations or {})
+    text = annotations.get(STATE)
+    record = read(text)
+    number = record.n if isinstance(record, Record) else 0
+    unrecorded = before is not None and not isinstance(before.record, Record)
+    return _Head(
+        version=metadata.version,
+        annotations=annotations,
+        has_annotations=metadata.annotations is not None,
+        record=record,
+        record_text=text,
+        ended=metadata.deletion_timestamp is not None or (kind.fixed and has_ended(manifest)),
+        idle=is_idle(kind, manifest),
+        seen=before.seen if before and unrecorded else metadata.version,
+        highest=max(before.highest if before else 0, number),
+    )
+
+
+def _continued(
+    workload: Workload, before: Workload, kind: Kind, manifest: Manifest, head: _Head
+) -> Workload:
+    """A workload with the template that it had before."""
     return msgspec.structs.replace(
-        now,
-        template=before.template,
-        remarked=before.remarked,
+        workload,
+        observed=_observed(kind, manifest, workload.pins_text, head.record),
         earlier=_earlier(before, manifest),
-        back=before.back if record_text == before.record_text else None,
+        back=before.back if head.record_text == before.record_text else None,
+        **msgspec.structs.asdict(head),
     )
-
-
-class _Spec(msgspec.Struct, frozen=True, gc=False):
-    """What of a `Workload` stands in its spec."""
-
-    uses: tuple[Use, ...]
-    template_hash: bytes
-    has_template_metadata: bool
-    has_template_annotations: bool
-    lacks: int
-    template_annotations: dict[str, str]
-    pins: dict[tuple[str, str], str]
-    pins_text: str | None
-    named: bool
-    plain: bool
-    containers: tuple[Carrier, ...]
-    marks: dict[str, str]
-    still: bool
-    replaces_pods: bool
-    selector: tuple[tuple[str, str], ...]
-    borrows: str
-    problems: tuple[Problem, ...]
-
-
-def _spec(
-    kind: Kind, manifest: Manifest, words: Vocabulary, record: Record | Unreadable | None
-) -> _Spec:
-    raw = pick(manifest, kind.template)
-    template, problems = _decode(raw, kind, manifest)
-    containers = given(template.spec.containers) if template.spec else []
-    metadata = template.metadata
-    annotations = metadata.annotations if metadata else None
-    still = value_in(pick(manifest, kind.still), bool) or False
-    update = value_in(pick(manifest, kind.update_strategy), str)
-    borrows = value_in(pick(manifest, ("spec", "workloadRef")), _WorkloadRef)
-    pins_text = (annotations or {}).get(PINS)
-    pins = read_pins(pins_text) if pins_text else {}
-    had = read_pins(record.pins) if isinstance(record, Record) and record.pins else {}
-    back = mapped_back(uses(template.spec), pins, had) if template.spec else MappedBack()
-    beside = _beside(kind, manifest, words)
-    return _Spec(
-        uses=(*back.uses, *beside.uses),
-        template_hash=fingerprint(raw, loose=kind.loose) if raw else b"",
-        has_template_metadata=metadata is not None,
-        has_template_annotations=annotations is not None,
-        lacks=beside.lacks,
-        template_annotations=words.said_by(annotations or {}),
-        pins=pins,
-        pins_text=pins_text,
-        named=back.named,
-        plain=back.plain,
-        containers=tuple(map(_carrier, containers)),
-        marks=_marks(annotations or {}, containers, words) | beside.marks,
-        still=still,
-        replaces_pods=kind.replaces_pods and update != "OnDelete",
-        selector=_selector(kind, manifest),
-        borrows=borrows.name
-        if kind.borrows_template and borrows and borrows.kind == "Deployment"
-        else "",
-        problems=problems,
-    )
-
-
-def _beside(kind: Kind, manifest: Manifest, words: Vocabulary) -> Beside:
-    if not kind.names and kind.stamp is None:
-        return NOTHING
-    document = {
-        "spec": value_in(manifest.spec, object),
-        "status": value_in(manifest.status, object) if kind.reads_status else None,
-    }
-    return found_beside(kind, document, words.marks)
-
-
-_MATCH_LABELS = ("spec", "selector", "matchLabels")
-
-
-def _selector(kind: Kind, manifest: Manifest) -> tuple[tuple[str, str], ...]:
-    """The labels that its pods have."""
-    members = kind.members
-    if members and members.label:
-        return ((members.label, manifest.metadata.name),)
-    path = members.selector if members else _MATCH_LABELS
-    return tuple(sorted((value_in(pick(manifest, path), dict[str, str]) or {}).items()))
-
-
-def _carrier(container: Container) -> Carrier:
-    env = container.env
-    return Carrier(container.name, None if env is None else tuple(var.name for var in env))
-
-
-def _marks(
-    annotations: dict[str, str], containers: list[Container], words: Vocabulary
-) -> dict[str, str]:
-    found = {key: value for key, value in annotations.items() if key in words.marks}
-    for container in containers:
-        found |= {v.name: v.value for v in given(container.env) if words.is_mark(v.name)}
-    return found
 
 
 def _observed(
@@ -338,18 +248,3 @@ def _has_condition(manifest: Manifest, name: str) -> bool:
         return False
     status = value_in(manifest.status, _Status) or _Status()
     return any(c.type == name and c.status == "True" for c in given(status.conditions))
-
-
-def _decode(
-    raw: msgspec.Raw | None, kind: Kind, manifest: Manifest
-) -> tuple[PodTemplate, tuple[Problem, ...]]:
-    where = Key(kind.name, manifest.metadata.namespace, manifest.metadata.name)
-    path = ".".join(kind.template)
-    if not raw:
-        # One that may run another's is judged by whoever knows that.
-        missing = kind.template and not kind.borrows_template
-        return PodTemplate(), (Problem(f"{path} of {where} is not there"),) if missing else ()
-    try:
-        return msgspec.json.decode(raw, type=PodTemplate), ()
-    except (msgspec.DecodeError, RecursionError) as error:
-        return PodTemplate(), (Problem(f"{path} of {where} is not a pod template: {error}"),)

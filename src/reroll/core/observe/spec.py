@@ -1,0 +1,132 @@
+"""What of a workload stands in its spec: its template, and what it says beside it."""
+
+import msgspec
+
+from reroll.core.model.key import Key, Problem
+from reroll.core.model.marks import Carrier
+from reroll.core.model.metadata import Manifest, pick, value_in
+from reroll.core.model.podspec import Container, PodTemplate, fingerprint, given
+from reroll.core.model.record import Record, Unreadable
+from reroll.core.policy.beside import NOTHING, Beside, found_beside
+from reroll.core.policy.references import Use, uses
+from reroll.core.policy.vocabulary import Vocabulary
+from reroll.core.revisions.copies import MappedBack, mapped_back
+from reroll.core.revisions.pins import PINS, read_pins
+from reroll.core.tables.kinds import Kind
+
+
+class _WorkloadRef(msgspec.Struct, gc=False):
+    kind: str = ""
+    name: str = ""
+
+
+class Spec(msgspec.Struct, frozen=True, gc=False):
+    """What of a `Workload` stands in its spec."""
+
+    uses: tuple[Use, ...]
+    template_hash: bytes
+    has_template_metadata: bool
+    has_template_annotations: bool
+    lacks: int
+    template_annotations: dict[str, str]
+    pins: dict[tuple[str, str], str]
+    pins_text: str | None
+    named: bool
+    plain: bool
+    containers: tuple[Carrier, ...]
+    marks: dict[str, str]
+    still: bool
+    replaces_pods: bool
+    selector: tuple[tuple[str, str], ...]
+    borrows: str
+    problems: tuple[Problem, ...]
+
+
+def spec_of(
+    kind: Kind, manifest: Manifest, words: Vocabulary, record: Record | Unreadable | None
+) -> Spec:
+    raw = pick(manifest, kind.template)
+    template, problems = _decode(raw, kind, manifest)
+    containers = given(template.spec.containers) if template.spec else []
+    metadata = template.metadata
+    annotations = metadata.annotations if metadata else None
+    still = value_in(pick(manifest, kind.still), bool) or False
+    update = value_in(pick(manifest, kind.update_strategy), str)
+    borrows = value_in(pick(manifest, ("spec", "workloadRef")), _WorkloadRef)
+    pins_text = (annotations or {}).get(PINS)
+    pins = read_pins(pins_text) if pins_text else {}
+    had = read_pins(record.pins) if isinstance(record, Record) and record.pins else {}
+    back = mapped_back(uses(template.spec), pins, had) if template.spec else MappedBack()
+    beside = _beside(kind, manifest, words)
+    return Spec(
+        uses=(*back.uses, *beside.uses),
+        template_hash=fingerprint(raw, loose=kind.loose) if raw else b"",
+        has_template_metadata=metadata is not None,
+        has_template_annotations=annotations is not None,
+        lacks=beside.lacks,
+        template_annotations=words.said_by(annotations or {}),
+        pins=pins,
+        pins_text=pins_text,
+        named=back.named,
+        plain=back.plain,
+        containers=tuple(map(_carrier, containers)),
+        marks=_marks(annotations or {}, containers, words) | beside.marks,
+        still=still,
+        replaces_pods=kind.replaces_pods and update != "OnDelete",
+        selector=_selector(kind, manifest),
+        borrows=borrows.name
+        if kind.borrows_template and borrows and borrows.kind == "Deployment"
+        else "",
+        problems=problems,
+    )
+
+
+def _beside(kind: Kind, manifest: Manifest, words: Vocabulary) -> Beside:
+    if not kind.names and kind.stamp is None:
+        return NOTHING
+    document = {
+        "spec": value_in(manifest.spec, object),
+        "status": value_in(manifest.status, object) if kind.reads_status else None,
+    }
+    return found_beside(kind, document, words.marks)
+
+
+_MATCH_LABELS = ("spec", "selector", "matchLabels")
+
+
+def _selector(kind: Kind, manifest: Manifest) -> tuple[tuple[str, str], ...]:
+    """The labels that its pods have."""
+    members = kind.members
+    if members and members.label:
+        return ((members.label, manifest.metadata.name),)
+    path = members.selector if members else _MATCH_LABELS
+    return tuple(sorted((value_in(pick(manifest, path), dict[str, str]) or {}).items()))
+
+
+def _carrier(container: Container) -> Carrier:
+    env = container.env
+    return Carrier(container.name, None if env is None else tuple(var.name for var in env))
+
+
+def _marks(
+    annotations: dict[str, str], containers: list[Container], words: Vocabulary
+) -> dict[str, str]:
+    found = {key: value for key, value in annotations.items() if key in words.marks}
+    for container in containers:
+        found |= {v.name: v.value for v in given(container.env) if words.is_mark(v.name)}
+    return found
+
+
+def _decode(
+    raw: msgspec.Raw | None, kind: Kind, manifest: Manifest
+) -> tuple[PodTemplate, tuple[Problem, ...]]:
+    where = Key(kind.name, manifest.metadata.namespace, manifest.metadata.name)
+    path = ".".join(kind.template)
+    if not raw:
+        # One that may run another's is judged by whoever knows that.
+        missing = kind.template and not kind.borrows_template
+        return PodTemplate(), (Problem(f"{path} of {where} is not there"),) if missing else ()
+    try:
+        return msgspec.json.decode(raw, type=PodTemplate), ()
+    except (msgspec.DecodeError, RecursionError) as error:
+        return PodTemplate(), (Problem(f"{path} of {where} is not a pod template: {error}"),)
