@@ -22,8 +22,8 @@ from reroll.core.model.injection import KIND, PLURAL, Condition, Injection, Mani
 from reroll.core.model.key import Key
 from reroll.core.observe.provenance import Write, Writes
 from reroll.features.injection.decide import Target
-from reroll.features.injection.objects import INJECTIONS
 from reroll.features.injection.ownership import Owner, owners
+from reroll.features.injection.status import INJECTIONS
 from reroll.features.injection.writer import TargetMetadata
 from reroll.kube.view import View
 

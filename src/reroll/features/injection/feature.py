@@ -11,11 +11,11 @@ from reroll.core.model.injection import KIND, Manifest
 from reroll.core.model.key import Key
 from reroll.engine.feed import Feed
 from reroll.engine.world import World
-from reroll.features.injection.contents import Reader
 from reroll.features.injection.decide import is_ready
-from reroll.features.injection.injector import Injector
-from reroll.features.injection.objects import INJECTIONS
+from reroll.features.injection.reconciler import Injector
 from reroll.features.injection.registry import Book
+from reroll.features.injection.sources import Reader
+from reroll.features.injection.status import INJECTIONS
 from reroll.features.injection.targets import Targets
 from reroll.kube.client import Client
 from reroll.kube.errors import Malformed

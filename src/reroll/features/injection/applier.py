@@ -16,7 +16,7 @@ from reroll.core.tables.annotations import ALLOW_FROM
 from reroll.core.tables.reasons import Reason
 from reroll.engine.world import World
 from reroll.features.injection.decide import TRIES, Target, Verdict, described, holds, turn
-from reroll.features.injection.objects import Objects
+from reroll.features.injection.status import Objects
 from reroll.features.injection.targets import Targets, looks
 from reroll.features.injection.values import Made
 from reroll.features.injection.writer import Found, RefusedError, Writer

@@ -13,11 +13,11 @@ from reroll.core.model.injection import FINALIZER, Injection
 from reroll.core.model.key import Key
 from reroll.core.tables.reasons import Reason
 from reroll.engine.world import World
-from reroll.features.injection.contents import Reader
+from reroll.features.injection.applier import Keeper, passes
 from reroll.features.injection.decide import Target, Verdict, first_claim, loop, status_of
-from reroll.features.injection.keeper import Keeper, passes
-from reroll.features.injection.objects import INJECTIONS, Objects
 from reroll.features.injection.registry import Book
+from reroll.features.injection.sources import Reader
+from reroll.features.injection.status import INJECTIONS, Objects
 from reroll.features.injection.targets import Targets
 from reroll.features.injection.values import UnusableError, make
 from reroll.features.injection.writer import RefusedError
