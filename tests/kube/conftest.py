@@ -54,3 +54,16 @@ async def sockets():
 
     loop.create_connection = remembered
     return lambda: [each.fileno() for each in made]
+
+
+@pytest.fixture
+def asked(client, monkeypatch):
+    """Every request that the client sends."""
+    requests, send = [], client.send
+
+    async def noted(request, **more):
+        requests.append(request)
+        return await send(request, **more)
+
+    monkeypatch.setattr(client, "send", noted)
+    return requests

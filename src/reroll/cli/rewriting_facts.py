@@ -10,7 +10,8 @@ from reroll.engine.content import Stub
 from reroll.engine.engine import NAMESPACES
 from reroll.engine.rewriters import NAME_LABEL, Installed
 from reroll.kube import wire
-from reroll.kube.view import Found, View, Which
+from reroll.kube.view import Found, View
+from reroll.kube.wire import Which
 
 SERVICES = wire.Resource("", "v1", "services", "Service")
 

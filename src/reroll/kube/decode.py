@@ -5,6 +5,7 @@ a server sends makes `Decoder.event` raise: what does not fit comes back as `Mal
 """
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any, Generic, Protocol, TypeVar
 
 import msgspec
@@ -165,12 +166,23 @@ class Decoder(Generic[T]):
     """Decodes what the API server says of one type."""
 
     def __init__(self, model: type[T]) -> None:
-        events: Any = (
-            Added[model] | Modified[model] | Deleted[model] | Bookmark | Failure  # type: ignore[valid-type]
+        self._model = model
+
+    @cached_property
+    def _event(self) -> Any:
+        model: Any = self._model
+        return msgspec.json.Decoder(
+            Added[model] | Modified[model] | Deleted[model] | Bookmark | Failure
         )
-        self._event = msgspec.json.Decoder(events)
-        self._list = msgspec.json.Decoder(_List[model])  # type: ignore[valid-type]
-        self._item = msgspec.json.Decoder(model)
+
+    @cached_property
+    def _list(self) -> Any:
+        model: Any = self._model
+        return msgspec.json.Decoder(_List[model])
+
+    @cached_property
+    def _item(self) -> msgspec.json.Decoder[T]:
+        return msgspec.json.Decoder(self._model)
 
     def event(self, line: bytes) -> WatchEvent[T]:
         """One line of a watch. Never raises."""

@@ -1,21 +1,167 @@
-"""Kubernetes objects as types: what more than one room needs of them."""
+"""Kubernetes objects as types, with the few fields that more than one package needs.
 
+Fields that a type does not name are skipped while decoding. A caller that needs the spec of a pod
+too derives a type with that one field.
+"""
+
+from datetime import datetime
 from typing import NamedTuple
 
 import msgspec
 
-from reroll.core.model.metadata import Metadata
+from reroll.core.model.key import Key
+from reroll.core.model.metadata import Metadata, value_in
+from reroll.core.model.metadata import Owner as MetadataOwner
+from reroll.core.model.podspec import given
 from reroll.core.revisions.mentions import mentioned
-from reroll.core.tables.kinds import Revisions, revision_number
+from reroll.core.revisions.pins import PINS, read_pins
+from reroll.core.tables.kinds import revision_number
+from reroll.kube import resources
 
-REVISION_KINDS = {
-    Revisions.REPLICA_SETS: "ReplicaSet",
-    Revisions.CONTROLLER_REVISIONS: "ControllerRevision",
-}
+REVISION_KINDS = {revisions: resource.kind for revisions, resource in resources.REVISIONS.items()}
+
+
+class Stub(msgspec.Struct, gc=False):
+    """An object of which only the metadata is read."""
+
+    metadata: Metadata
+
+
+def controller(metadata: Metadata) -> MetadataOwner | None:
+    """The owner that controls an object."""
+    return next((one for one in given(metadata.owner_references) if one.controller), None)
+
+
+def is_owned_by(metadata: Metadata, uid: str) -> bool:
+    return any(one.uid == uid for one in given(metadata.owner_references))
+
+
+class OwnerRef(NamedTuple):
+    """An owner to be."""
+
+    api_version: str
+    kind: str
+    name: str
+    uid: str
+
+    @property
+    def reference(self) -> dict[str, str]:
+        """Neither its controller, nor in the way of its own deletion."""
+        names = ("apiVersion", "kind", "name", "uid")
+        return dict(zip(names, self, strict=True))
+
+
+Owner = OwnerRef
+
+
+# Pods
+
+
+class Condition(msgspec.Struct, gc=False):
+    type: str
+    status: str = ""
+
+
+class Stage(msgspec.Struct, gc=False, rename="camel"):
+    """One of the states of a container."""
+
+    reason: str = ""
+    started_at: datetime | None = None
+
+
+class ContainerState(msgspec.Struct, gc=False):
+    waiting: Stage | None = None
+    running: Stage | None = None
+    terminated: Stage | None = None
+
+
+class ContainerStatus(msgspec.Struct, gc=False):
+    name: str
+    state: ContainerState = msgspec.field(default_factory=ContainerState)
+
+
+class PodStatus(msgspec.Struct, gc=False, rename="camel"):
+    phase: str = ""
+    address: str = msgspec.field(name="podIP", default="")
+    conditions: list[Condition] | None = None
+    container_statuses: list[ContainerStatus] | None = None
+    init_container_statuses: list[ContainerStatus] | None = None
+
+
+_STARTING = frozenset(("", "ContainerCreating", "PodInitializing", "Completed"))
+_TEMPLATE_HASHES = ("pod-template-hash", "rollouts-pod-template-hash", "controller-revision-hash")
+
+
+class Pod(msgspec.Struct, gc=False):
+    """A pod without its spec."""
+
+    metadata: Metadata
+    status: PodStatus = msgspec.field(default_factory=PodStatus)
+
+    def has(self, condition: str) -> bool:
+        conditions = given(self.status.conditions)
+        return any(one.type == condition and one.status == "True" for one in conditions)
+
+    @property
+    def is_ready(self) -> bool:
+        return self.has("Ready")
+
+    @property
+    def is_over(self) -> bool:
+        return self.status.phase in {"Succeeded", "Failed"}
+
+    @property
+    def is_leaving(self) -> bool:
+        return self.metadata.deletion_timestamp is not None
+
+    @property
+    def runs(self) -> bool:
+        """It has not ended, and is not on its way out."""
+        return not self.is_over and not self.is_leaving
+
+    def is_older_than(self, moment: datetime) -> bool:
+        created = self.metadata.creation_timestamp
+        # Kubernetes keeps whole seconds: a pod of the same second may be older.
+        return created is not None and created <= moment
+
+    @property
+    def template_hash(self) -> str:
+        """The label that tells pods of one template from those of another."""
+        labels = self.metadata.labels or {}
+        return next((labels[name] for name in _TEMPLATE_HASHES if name in labels), "")
+
+    @property
+    def trouble(self) -> str:
+        """Why it does not start, in the kubelet's word; nothing if it may still be starting."""
+        status = self.status
+        for one in (*given(status.init_container_statuses), *given(status.container_statuses)):
+            stage = one.state.waiting or one.state.terminated
+            if stage and stage.reason not in _STARTING:
+                return stage.reason
+        return "Failed" if status.phase == "Failed" else ""
+
+
+# Revisions
+
+
+class _Annotated(msgspec.Struct, gc=False):
+    annotations: dict[str, str] | None = None
+
+
+class _Template(msgspec.Struct, gc=False):
+    metadata: _Annotated | None = None
+
+
+class _Spec(msgspec.Struct, gc=False):
+    template: _Template | None = None
+
+
+class _Data(msgspec.Struct, gc=False):
+    spec: _Spec | None = None
 
 
 class Revision(msgspec.Struct, gc=False):
-    """A ReplicaSet, or a ControllerRevision, which has its number and its template elsewhere."""
+    """A ReplicaSet or a Job, or a ControllerRevision, which has its template in its data."""
 
     metadata: Metadata
     revision: int = 0
@@ -29,17 +175,13 @@ class Revision(msgspec.Struct, gc=False):
     def mentions(self, names: frozenset[str]) -> frozenset[str]:
         return mentioned(bytes(self.spec) + b" " + bytes(self.data), names)
 
-
-class Owner(NamedTuple):
-    """What is to own a config."""
-
-    api_version: str
-    kind: str
-    name: str
-    uid: str
-
     @property
-    def reference(self) -> dict[str, str]:
-        """Neither its controller, nor in the way of its own deletion."""
-        names = ("apiVersion", "kind", "name", "uid")
-        return dict(zip(names, self, strict=True))
+    def pins(self) -> frozenset[Key]:
+        """The copies that its template names."""
+        data = value_in(self.data, _Data)
+        spec = (data.spec if data else None) or value_in(self.spec, _Spec)
+        template = spec.template if spec else None
+        annotated = template.metadata if template else None
+        text = (annotated.annotations or {}).get(PINS, "") if annotated else ""
+        namespace = self.metadata.namespace
+        return frozenset(Key(kind, namespace, copy) for (kind, _), copy in read_pins(text).items())

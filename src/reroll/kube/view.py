@@ -6,31 +6,19 @@ could see.
 
 import asyncio
 from collections.abc import AsyncIterator, Iterable, Sequence
-from typing import NamedTuple, TypedDict, TypeVar, Unpack
+from typing import NamedTuple, TypeVar, Unpack
 
 from reroll.core.dialects.table import ALL
 from reroll.core.model.metadata import Manifest
 from reroll.core.observe.workload import Workload, workload
 from reroll.core.tables.kinds import KINDS, Kind
-from reroll.kube import discovery, wire
+from reroll.kube import api, discovery, resources, wire
 from reroll.kube.client import Client
-from reroll.kube.decode import Decoder, Versioned
+from reroll.kube.decode import Versioned
 from reroll.kube.errors import Forbidden, Malformed, NotFound
+from reroll.kube.wire import Resource, Which
 
 T = TypeVar("T", bound=Versioned)
-
-
-PAGE = 500
-
-
-class Which(TypedDict, total=False):
-    """Which objects of a kind, and how much of them."""
-
-    label_selector: str | None
-    field_selector: str | None
-    metadata_only: bool
-    everywhere: bool
-    """In all namespaces, whichever was asked for."""
 
 
 class Found(NamedTuple):
@@ -53,47 +41,42 @@ class View:
         self.gaps: list[str] = []
 
     async def every(
-        self, resource: wire.Resource, model: type[T], **which: Unpack[Which]
+        self,
+        resource: Resource,
+        model: type[T],
+        *,
+        everywhere: bool = False,
+        **which: Unpack[Which],
     ) -> list[T]:
         """All objects of a kind; none if its API is not served, a gap if they may not be listed."""
-        return [one async for page in self.pages(resource, model, **which) for one in page]
+        pages = self.pages(resource, model, everywhere=everywhere, **which)
+        return [one async for page in pages for one in page]
 
     async def pages(
-        self, resource: wire.Resource, model: type[T], **which: Unpack[Which]
+        self,
+        resource: Resource,
+        model: type[T],
+        *,
+        everywhere: bool = False,
+        **which: Unpack[Which],
     ) -> AsyncIterator[Sequence[T]]:
-        """The same, a page at a time, for whoever keeps nothing of it."""
-        decoder, token = Decoder(model), ""
-        everywhere = which.get("everywhere") or not resource.namespaced
-        namespace = None if everywhere else self.namespace
-        while True:
-            request = wire.list_page(
-                resource,
-                namespace,
-                limit=PAGE,
-                continue_=token,
-                label_selector=which.get("label_selector"),
-                field_selector=which.get("field_selector"),
-                metadata_only=which.get("metadata_only", False),
-            )
-            try:
-                page = decoder.page(await self.client.send(request))
-            except NotFound:
-                return
-            except Forbidden:
-                # Who may not list what no API server has misses nothing.
-                if await self.serves(resource):
-                    self.gaps.append(
-                        f"{resource.full_name} in {_place(namespace)} may not be listed; "
-                        "grant `list` on them"
-                    )
-                return
-            self.gaps += [_odd(bad, resource) for bad in page.malformed]
-            yield page.items
-            token = page.continue_
-            if not token:
-                return
+        """The same, a page at a time; `everywhere`: in all namespaces, whichever was asked for."""
+        namespace = None if everywhere or not resource.namespaced else self.namespace
+        try:
+            async for page in api.pages(self.client, resource, namespace, model, **which):
+                self.gaps += [_odd(bad, resource) for bad in page.malformed]
+                yield page.items
+        except NotFound:
+            return
+        except Forbidden:
+            # A user who may not list what no API server has misses nothing.
+            if await self.serves(resource):
+                place = f"namespace {namespace}" if namespace else "all namespaces"
+                self.gaps.append(
+                    f"{resource.full_name} in {place} may not be listed; grant `list` on them"
+                )
 
-    async def serves(self, resource: wire.Resource) -> bool:
+    async def serves(self, resource: Resource) -> bool:
         """Whether there is such an API; in doubt, yes."""
         if not resource.group:
             return True
@@ -102,7 +85,7 @@ class View:
         except Forbidden:
             return True
 
-    async def find(self, group: str, kind: str) -> wire.Resource | None:
+    async def find(self, group: str, kind: str) -> Resource | None:
         """The resource of a kind, as the API server has it; `None` if it has none."""
         for version in (await discovery.versions(self.client, group))[:1]:
             return await discovery.find(self.client, f"{group}/{version}".lstrip("/"), kind)
@@ -110,7 +93,7 @@ class View:
 
     async def get(
         self,
-        resource: wire.Resource,
+        resource: Resource,
         namespace: str | None,
         name: str,
         model: type[T],
@@ -120,24 +103,20 @@ class View:
         """One object; `None` if there is none, or if it may not be read, which is a gap."""
         request = wire.get(resource, namespace, name, metadata_only=metadata_only)
         try:
-            found = Decoder(model).item(await self.client.send(request))
+            return await api.send(self.client, request, model)
         except NotFound:
             return None
         except Forbidden:
             where = f"{namespace}/{name}" if namespace else name
             self.gaps.append(f"{resource.kind} {where} may not be read; grant `get` on it")
-            return None
-        if isinstance(found, Malformed):
-            self.gaps.append(_odd(found, resource))
-            return None
-        return found
+        except Malformed as bad:
+            self.gaps.append(_odd(bad, resource))
+        return None
 
     async def workloads(self, kinds: Iterable[Kind] = KINDS) -> list[Found]:
         """Every workload of these kinds, in the order of the table, then by namespace and name."""
         rows = tuple(kinds)
-        listed = await asyncio.gather(
-            *(self.every(wire.resource_of(kind), Manifest) for kind in rows)
-        )
+        listed = await asyncio.gather(*(self.every(resources.of(kind), Manifest) for kind in rows))
         return [
             Found(kind, manifest, workload(kind, manifest, None, words=ALL.words))
             for kind, manifests in zip(rows, listed, strict=True)
@@ -147,10 +126,6 @@ class View:
         ]
 
 
-def _place(namespace: str | None) -> str:
-    return f"namespace {namespace}" if namespace else "all namespaces"
-
-
-def _odd(bad: Malformed, resource: wire.Resource) -> str:
+def _odd(bad: Malformed, resource: Resource) -> str:
     name = f"{bad.namespace}/{bad.name}".strip("/")
     return f"{resource.kind} {name}: {bad.message}"

@@ -4,9 +4,9 @@ Pure: a builder returns a `Request`, and `kube.client` sends it. Names end up in
 and an empty name is refused, because it would turn one object's path into that of all of them.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, TypedDict, Unpack
 from urllib.parse import quote
 
 import msgspec
@@ -23,6 +23,52 @@ METADATA_LIST = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v
 
 Propagation = Literal["Background", "Foreground", "Orphan"]
 Query = tuple[tuple[str, str], ...]
+PAGE = 500
+
+
+class Which(TypedDict, total=False):
+    """Which objects of a kind, and how much of them."""
+
+    label_selector: str | None
+    field_selector: str | None
+    metadata_only: bool
+    limit: int
+    """Objects in a page (`PAGE` if not given); 0: all in one."""
+    continue_: str
+
+
+class From(TypedDict, total=False):
+    """Where a watch begins, what it brings and when it ends."""
+
+    resource_version: str
+    send_initial_events: bool
+    """All there is comes first."""
+    label_selector: str | None
+    field_selector: str | None
+    timeout_seconds: int | None
+    metadata_only: bool
+    bookmarks: bool
+
+
+class Writing(TypedDict, total=False):
+    """How an object is written."""
+
+    subresource: str | None
+    manager: str
+    dry_run: bool
+    """Nothing is written, and the answer is what the object would become."""
+    force: bool
+    """Of an apply: take fields from other managers."""
+
+
+class Deletion(TypedDict, total=False):
+    """What must be so for a deletion, and what becomes of dependants."""
+
+    uid: str | None
+    """Only this very object (409 if another took its name)."""
+    resource_version: str | None
+    """Only as it was read (409 if it changed)."""
+    propagation: Propagation | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,52 +165,34 @@ def get(
     return Request("GET", path, query, accept=accept, verb="get", resource=resource)
 
 
-def list_page(
-    resource: Resource,
-    namespace: str | None = None,
-    *,
-    limit: int = 500,
-    continue_: str = "",
-    label_selector: str | None = None,
-    field_selector: str | None = None,
-    metadata_only: bool = False,
-) -> Request:
+def list_page(resource: Resource, namespace: str | None = None, **which: Unpack[Which]) -> Request:
     """One page of a list; the most recent state, not the server's cache."""
+    limit = which.get("limit", PAGE)
     query = _query(
         limit=str(limit) if limit else None,
-        **{"continue": continue_ or None},
-        labelSelector=label_selector,
-        fieldSelector=field_selector,
+        **{"continue": which.get("continue_") or None},
+        labelSelector=which.get("label_selector"),
+        fieldSelector=which.get("field_selector"),
     )
-    accept = METADATA_LIST if metadata_only else JSON
+    accept = METADATA_LIST if which.get("metadata_only") else JSON
     path = resource.path(namespace)
     return Request("GET", path, query, accept=accept, verb="list", resource=resource)
 
 
-def watch(
-    resource: Resource,
-    namespace: str | None = None,
-    *,
-    resource_version: str = "",
-    send_initial_events: bool = False,
-    label_selector: str | None = None,
-    field_selector: str | None = None,
-    timeout_seconds: int | None = None,
-    metadata_only: bool = False,
-    bookmarks: bool = True,
-) -> Request:
+def watch(resource: Resource, namespace: str | None = None, **start: Unpack[From]) -> Request:
     """A watch from a resource version, or with all there is first (`send_initial_events`)."""
+    initial, seconds = start.get("send_initial_events", False), start.get("timeout_seconds")
     query = _query(
         watch="true",
-        allowWatchBookmarks="true" if bookmarks else None,
-        sendInitialEvents="true" if send_initial_events else None,
-        resourceVersionMatch="NotOlderThan" if send_initial_events else None,
-        resourceVersion=resource_version or None,
-        labelSelector=label_selector,
-        fieldSelector=field_selector,
-        timeoutSeconds=None if timeout_seconds is None else str(timeout_seconds),
+        allowWatchBookmarks="true" if start.get("bookmarks", True) else None,
+        sendInitialEvents="true" if initial else None,
+        resourceVersionMatch="NotOlderThan" if initial else None,
+        resourceVersion=start.get("resource_version") or None,
+        labelSelector=start.get("label_selector"),
+        fieldSelector=start.get("field_selector"),
+        timeoutSeconds=None if seconds is None else str(seconds),
     )
-    accept = METADATA if metadata_only else JSON
+    accept = METADATA if start.get("metadata_only") else JSON
     path = resource.path(namespace)
     return Request("GET", path, query, accept=accept, verb="watch", resource=resource)
 
@@ -187,90 +215,48 @@ def json_patch(
     namespace: str | None,
     name: str,
     operations: Sequence[Mapping[str, Any]],
-    *,
-    subresource: str | None = None,
-    manager: str = FIELD_MANAGER,
-    dry_run: bool = False,
+    **how: Unpack[Writing],
 ) -> Request:
-    path = resource.path(namespace, name, subresource)
-    query = [("fieldManager", manager), *_dry(dry_run)]
-    return _patch(resource, path, JSON_PATCH, operations, query)
+    return _patch(JSON_PATCH, resource, (namespace, name), operations, how)
 
 
 def merge_patch(
-    resource: Resource,
-    namespace: str | None,
-    name: str,
-    body: object,
-    *,
-    subresource: str | None = None,
-    manager: str = FIELD_MANAGER,
-    dry_run: bool = False,
+    resource: Resource, namespace: str | None, name: str, body: object, **how: Unpack[Writing]
 ) -> Request:
-    """Guarded if `body` carries `metadata.resourceVersion`: another version answers 409.
-
-    With `dry_run` nothing is written, and the answer is what the object would become.
-    """
-    path = resource.path(namespace, name, subresource)
-    query = [("fieldManager", manager), *_dry(dry_run)]
-    return _patch(resource, path, MERGE_PATCH, body, query)
+    """Guarded if `body` carries `metadata.resourceVersion`: another version answers 409."""
+    return _patch(MERGE_PATCH, resource, (namespace, name), body, how)
 
 
 def strategic_patch(
-    resource: Resource,
-    namespace: str | None,
-    name: str,
-    body: object,
-    *,
-    manager: str = FIELD_MANAGER,
+    resource: Resource, namespace: str | None, name: str, body: object, **how: Unpack[Writing]
 ) -> Request:
     """Items of a list are added, or with `$patch: delete` removed, by their key.
 
     Only for built-in kinds. Guarded if `body` carries `metadata.uid`: another object of that name
     answers 409.
     """
-    path = resource.path(namespace, name)
-    return _patch(resource, path, STRATEGIC_PATCH, body, [("fieldManager", manager)])
+    return _patch(STRATEGIC_PATCH, resource, (namespace, name), body, how)
 
 
 def apply(
-    resource: Resource,
-    namespace: str | None,
-    name: str,
-    body: object,
-    *,
-    force: bool = False,
-    subresource: str | None = None,
-    manager: str = FIELD_MANAGER,
-    dry_run: bool = False,
+    resource: Resource, namespace: str | None, name: str, body: object, **how: Unpack[Writing]
 ) -> Request:
     """Server-side apply; `body` is JSON, which is YAML too.
 
     It makes what does not exist, unless `body` carries `metadata.uid`.
     """
-    query = [("fieldManager", manager), ("force", "true" if force else "false"), *_dry(dry_run)]
-    path = resource.path(namespace, name, subresource)
-    return _patch(resource, path, APPLY_PATCH, body, query)
+    how.setdefault("force", False)
+    return _patch(APPLY_PATCH, resource, (namespace, name), body, how)
 
 
 def delete(
-    resource: Resource,
-    namespace: str | None,
-    name: str,
-    *,
-    uid: str | None = None,
-    resource_version: str | None = None,
-    propagation: Propagation | None = None,
+    resource: Resource, namespace: str | None, name: str, **how: Unpack[Deletion]
 ) -> Request:
-    """Delete one object; with `uid` only that very one (409 if another took its name).
-
-    With `resource_version` only as it was seen (409 if it changed).
-    """
     options: dict[str, Any] = {"apiVersion": "v1", "kind": "DeleteOptions"}
-    guards = {"uid": uid, "resourceVersion": resource_version}
+    guards = {"uid": how.get("uid"), "resourceVersion": how.get("resource_version")}
     if preconditions := {key: value for key, value in guards.items() if value is not None}:
         options["preconditions"] = preconditions
-    if propagation is not None:
+    if propagation := how.get("propagation"):
         options["propagationPolicy"] = propagation
     path = resource.path(namespace, name)
     return Request("DELETE", path, body=_encode(options), verb="delete", resource=resource)
@@ -289,14 +275,16 @@ def evict(namespace: str, pod: str, *, uid: str | None = None) -> Request:
     return Request("POST", path, body=_encode(eviction), verb="evict", resource=PODS)
 
 
-def _dry(is_dry: bool) -> Query:
-    return (("dryRun", "All"),) if is_dry else ()
-
-
 def _patch(
-    resource: Resource, path: str, kind: str, body: object, query: Iterable[tuple[str, str]]
+    kind: str, resource: Resource, place: tuple[str | None, str], body: object, how: Writing
 ) -> Request:
-    return Request("PATCH", path, tuple(query), _encode(body), kind, JSON, "patch", resource)
+    path = resource.path(*place, how.get("subresource"))
+    query = _query(
+        fieldManager=how.get("manager", FIELD_MANAGER),
+        force=str(how["force"]).lower() if "force" in how else None,
+        dryRun="All" if how.get("dry_run") else None,
+    )
+    return Request("PATCH", path, query, _encode(body), kind, JSON, "patch", resource)
 
 
 def _query(**values: str | None) -> Query:

@@ -1,10 +1,10 @@
-"""Several calls at once: nobody who is told to stop goes on, whatever happens at that moment."""
+"""Concurrent calls: a cancellation is never lost, whatever happens at that moment."""
 
 import asyncio
 
 import pytest
 
-from reroll.kube.together import together
+from reroll.kube import aio
 
 
 async def value(one: int) -> int:
@@ -17,15 +17,15 @@ async def failing(when: asyncio.Event) -> int:
 
 
 async def test_answers_come_in_the_order_of_the_jobs_and_errors_as_they_are() -> None:
-    assert await together(map(value, range(3))) == [0, 1, 2]
+    assert await aio.gather(map(value, range(3))) == [0, 1, 2]
     when = asyncio.Event()
     when.set()
     with pytest.raises(ValueError, match="it failed"):
-        await together([failing(when), value(1)])
+        await aio.gather([failing(when), value(1)])
 
 
 async def test_a_failure_in_the_moment_of_a_cancellation_does_not_undo_it() -> None:
-    """A plain `gather` tells of the failure, and who tries again goes on for ever."""
+    """`asyncio.gather` raises the failure, and a caller that retries never ends."""
     when, tries = asyncio.Event(), 0
 
     async def try_again_and_again() -> None:
@@ -33,7 +33,7 @@ async def test_a_failure_in_the_moment_of_a_cancellation_does_not_undo_it() -> N
         while True:
             tries += 1
             try:
-                await together([failing(when), failing(asyncio.Event())])
+                await aio.gather([failing(when), failing(asyncio.Event())])
             except ValueError:
                 await asyncio.sleep(3600)
 
