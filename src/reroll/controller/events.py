@@ -12,6 +12,7 @@ from datetime import datetime
 from typing import Any
 
 from reroll.clock import Clock
+from reroll.controller.bus import Sink
 from reroll.controller.logs import Log
 from reroll.controller.report import Report, Result
 from reroll.core.model.key import Key, Problem
@@ -28,7 +29,7 @@ PATIENCE = 2.0
 log = Log("reroll.events")
 
 
-class Recorder:
+class Recorder(Sink):
     def __init__(
         self,
         client: Client,
@@ -51,9 +52,13 @@ class Recorder:
         self.identify: Callable[[Key], tuple[str, str]] = lambda _: ("v1", "")
         """The apiVersion and uid of a source: `kubectl describe` shows Events with both only."""
 
+    def news(self, report: Report) -> None:
+        if report.rolled or report.reason.event:
+            self.record(report)
+
     def record(self, report: Report) -> None:
         """Tell of a roll, or of what stands in its way, on the workload; later on its sources."""
-        kind = "Normal" if report.result is Result.DONE else "Warning"
+        kind = report.reason.severity
         regarding = _reference(report.key, report.api_version, report.uid)
         message = f"{report.reason.sentence}: {report.message}" if report.rolled else report.message
         self._add(regarding, kind, report.reason.word, _action(report), message)

@@ -8,6 +8,9 @@ from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from reroll import __version__
+from reroll.controller.bus import Sink
+from reroll.controller.report import Report, Result
+from reroll.core.model.key import Problem
 from reroll.kube.client import Call
 
 BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
@@ -46,7 +49,7 @@ class _Watches(Collector):
         yield from (ages, states)
 
 
-class Metrics:
+class Metrics(Sink):
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
         ProcessCollector(registry=self.registry)
@@ -121,6 +124,17 @@ class Metrics:
             "Kubernetes Events that could not be written",
             registry=self.registry,
         )
+
+    def report(self, report: Report) -> None:
+        self.decisions.labels(report.reason.word, report.result.value).inc()
+        if report.rolled:
+            labels = (report.reason.word, report.strategy, report.key.kind, report.result.value)
+            self.rolls.labels(*labels).inc()
+            if report.seconds is not None and report.result is Result.DONE:
+                self.latency.observe(report.seconds)
+
+    def problem(self, report: Report, problem: Problem) -> None:  # noqa: ARG002  by where, not by what
+        self.problems.labels(report.key.kind, report.key.namespace).inc()
 
     def watches(self, read: Callable[[], Iterable[Watched]]) -> None:
         self.registry.register(_Watches(read))

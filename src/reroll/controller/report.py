@@ -1,5 +1,8 @@
 """What happened to one key: the one value that metrics, log lines and Events are made from."""
 
+import hashlib
+from collections.abc import Iterable
+from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Protocol
 
@@ -7,6 +10,8 @@ import msgspec
 
 from reroll.core.model.key import Key, Problem
 from reroll.core.tables.reasons import Reason
+
+UNPUBLISHED = datetime.min.replace(tzinfo=UTC)
 
 
 class Result(StrEnum):
@@ -31,16 +36,31 @@ class Report(msgspec.Struct, frozen=True, gc=False):
     seconds: float | None = None
     """From the first change noticed to the answer of the API server."""
     problems: tuple[Problem, ...] = ()
+    change: str = ""
+    """The change it belongs to, see `change_id`; empty where none is involved."""
+    id: str = ""
+    """Unique among all reports of all processes; the bus sets it."""
+    at: datetime = UNPUBLISHED
+    """When it was published; the bus sets it."""
 
     @property
     def rolled(self) -> bool:
         return bool(self.strategy)
 
 
+def change_id(changes: Iterable[tuple[Key, str]]) -> str:
+    """The change from which these sources have these digests now; empty for no source.
+
+    It depends on nothing else: all workloads that one change of one source rolls share it, on every
+    replica and after every restart. A roll for several sources belongs to a change of its own.
+    """
+    lines = sorted(f"{key} {digest}" for key, digest in changes)
+    return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:16] if lines else ""
+
+
 class Teller(Protocol):
-    """Whoever is told what happened."""
+    """The part of a bus that its publishers used before they were given a `Bus`."""
 
     def tell(self, report: Report) -> None: ...
 
-    def forget(self, key: Key) -> None:
-        """The workload is gone, or no longer opted in."""
+    def forget(self, key: Key) -> None: ...

@@ -8,7 +8,6 @@ from enum import StrEnum
 import msgspec
 
 from reroll.controller.report import Report, Result
-from reroll.controller.telemetry import TOLD
 from reroll.core.decide.plan import Plan
 from reroll.core.model.key import Key, Problem
 from reroll.core.model.metadata import Manifest
@@ -94,7 +93,7 @@ class Journal:
         for problem in report.problems:
             self.problems[problem.sentence] = problem
         done = report.result is Result.DONE
-        if self.record and (report.rolled or report.reason in TOLD) and (done or report.rolled):
+        if self.record and (report.rolled or report.reason.event) and (done or report.rolled):
             self.record(report)
 
     def forget(self, key: Key) -> None:

@@ -16,10 +16,11 @@ from reroll.cli.errors import CommandError, Exit
 from reroll.cli.files import read_yaml
 from reroll.clock import SystemClock
 from reroll.controller import logs
+from reroll.controller.bus import Bus
 from reroll.controller.events import Recorder
+from reroll.controller.log_lines import LogLines
 from reroll.controller.metrics import Metrics
 from reroll.controller.supervisor import Feature, Supervisor
-from reroll.controller.telemetry import Telemetry
 from reroll.engine.engine import Rollouts
 from reroll.features.checkup.feature import Checkup
 from reroll.kube.auth import load
@@ -90,8 +91,8 @@ async def _main(settings: Settings, environment: Mapping[str, str]) -> None:
         connection, connections=settings.connections, on_call=metrics.called
     ) as client:
         recorder = Recorder(client, clock, identity, on_drop=metrics.events_dropped.inc)
-        telemetry = Telemetry(metrics, recorder)
-        feature = Rollouts(client, clock, settings, telemetry, namespace)
+        bus = Bus(clock, metrics, LogLines(), recorder)
+        feature = Rollouts(client, clock, settings, bus, namespace)
         recorder.identify = feature.world.sources.identity
         recorder.is_busy = lambda: feature.roller.queue.is_ready
         metrics.workloads.set_function(lambda: len(feature.world.workloads))
@@ -112,9 +113,7 @@ async def _main(settings: Settings, environment: Mapping[str, str]) -> None:
         if settings.injections:
             from reroll.features.injection.feature import Injections
 
-            injections = Injections(
-                client, clock, settings, telemetry, feature.world, supervisor.watches
-            )
+            injections = Injections(client, clock, settings, bus, feature.world, supervisor.watches)
             metrics.injections.labels("true").set_function(lambda: injections.count(ready=True))
             metrics.injections.labels("false").set_function(lambda: injections.count(ready=False))
             features.append(injections)
