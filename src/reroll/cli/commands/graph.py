@@ -26,7 +26,7 @@ from reroll.core.revisions.copies import is_copy
 from reroll.core.tables.kinds import Kind, SourceKind, Tables
 from reroll.engine.engine import NAMESPACES, scope
 from reroll.engine.world import World
-from reroll.features.injection.status import INJECTIONS
+from reroll.kube.resources import INJECTIONS
 from reroll.kube.view import View
 from reroll.pipeline.usage import USERS, Document
 

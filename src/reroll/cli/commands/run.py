@@ -111,9 +111,11 @@ async def _main(settings: Settings, environment: Mapping[str, str]) -> None:
 
             features.append(Webhook(client, clock, settings, namespace))
         if settings.injections:
+            from reroll.engine.ports import EnginePort
             from reroll.features.injection.feature import Injections
 
-            injections = Injections(client, clock, settings, bus, feature.world, supervisor.watches)
+            engine = EnginePort(feature.world)
+            injections = Injections(client, clock, settings, bus, engine, supervisor.watches)
             metrics.injections.labels("true").set_function(lambda: injections.count(ready=True))
             metrics.injections.labels("false").set_function(lambda: injections.count(ready=False))
             features.append(injections)

@@ -1,182 +1,225 @@
-"""Holds a value in its target: compares, writes what is missing, and gives back what is not wanted.
+"""Carries out one Injection: checks it, reads its sources, and keeps the value in its target.
 
-What stands in the way is a verdict, with no value in it.
+Each call decides from the cluster alone, so a failed one needs no memory but the status. What
+stands in the way is a `BlockedError`, with no value in it.
 """
-
-import hashlib
-import hmac
 
 import msgspec
 
 from reroll.core.dialects.reroll import consents
 from reroll.core.model.fieldpaths import PathError, text
-from reroll.core.model.fieldpaths import find as find_place
-from reroll.core.model.injection import FINALIZER, KIND, Injection
+from reroll.core.model.injection import FINALIZER, KIND, Injection, Written
 from reroll.core.tables.annotations import ALLOW_FROM
 from reroll.core.tables.reasons import Reason
-from reroll.engine.world import World
-from reroll.features.injection.decide import TRIES, Target, Verdict, described, holds, turn
-from reroll.features.injection.status import Objects
-from reroll.features.injection.targets import Targets, looks
-from reroll.features.injection.values import Made
-from reroll.features.injection.writer import Found, RefusedError, Writer
+from reroll.engine.ports import EnginePort
+from reroll.features.injection import decide
+from reroll.features.injection.decide import TRIES, Attempt, BlockedError, Target, Verdict
+from reroll.features.injection.registry import Registry
+from reroll.features.injection.sources import SourceReader
+from reroll.features.injection.status import StatusWriter
+from reroll.features.injection.targets import TargetApis, TargetWatches
+from reroll.features.injection.values import Value, make
+from reroll.features.injection.writer import FieldWriter, RefusedError, TargetObject
 from reroll.kube import wire
 from reroll.kube.client import Client
-from reroll.kube.errors import ApiError, Conflict, Forbidden, NotFound, Throttled, Unavailable
+from reroll.kube.errors import Forbidden, NotFound
+from reroll.settings.table import Settings
 
 
-class Keeper:
-    def __init__(self, client: Client, world: World, targets: Targets, objects: Objects) -> None:
-        self._writer, self._world = Writer(client), world
-        self._targets, self._objects = targets, objects
+class Applier:
+    def __init__(
+        self,
+        client: Client,
+        settings: Settings,
+        engine: EnginePort,
+        registry: Registry,
+        watches: TargetWatches,
+        status: StatusWriter,
+    ) -> None:
+        self._engine, self._registry, self._watches = engine, registry, watches
+        self._status, self._apis = status, TargetApis(client)
+        self._sources, self._writer = SourceReader(client, engine, settings), FieldWriter(client)
 
-    async def keep(
-        self, one: Injection, resource: wire.Resource, target: Target, made: Made
-    ) -> Verdict:
-        """Compare with the target, and write what is missing."""
-        home = one.key.namespace
+    async def apply(self, injection: Injection) -> Verdict:
+        """Write the value if it is not in place."""
+        if injection.problem:
+            raise BlockedError(Reason.INVALID_INJECTION, injection.problem)
+        resource = await self._apis.resource(injection.spec.to)
+        target = decide.target_of(injection, namespaced=resource.namespaced)
+        self._check(injection, resource, target)
+        value = make(injection, await self._sources.read(injection))
+        observed = await self._observe(injection, resource, target)
         try:
-            found = await self._writer.read(resource, target)
-        except NotFound:
-            self._targets.forget(resource)
-            self._targets.follow(one.key, resource, target, None)
-            if target.namespace != home:
-                return _not_allowed(target, home)
-            return Verdict(Reason.TARGET_MISSING, f"{target} does not exist")
-        except Forbidden:
-            return Verdict(Reason.FORBIDDEN, _grant("get", resource, target))
-        self._targets.follow(one.key, resource, target, looks(found.metadata))
-        if self._needs_consent(target, home) and not consents(found.metadata.annotations, home):
-            return _not_allowed(target, home)
-        try:
-            return await self._compared(one, found, made)
+            if injection.spec.dry_run:
+                return await self._try(injection, observed, value)
+            return await self._keep(injection, observed, value)
         except PathError as error:
-            return Verdict(Reason.INVALID_INJECTION, f"spec.to.path: in {target}, {error}")
+            problem = f"spec.to.path: in {target}, {error}"
+            raise BlockedError(Reason.INVALID_INJECTION, problem) from None
+        except NotFound:
+            raise BlockedError(Reason.TARGET_MISSING, f"{target} does not exist") from None
         except RefusedError as error:
-            return _refused(error, found)
+            raise _refused(error, resource, target) from None
 
-    def _needs_consent(self, target: Target, home: str) -> bool:
-        """What is not its own, or what the controller may write to for other reasons."""
-        rolls = ((row.group, row.kind) for row in self._world.tables.kinds)
-        is_ours = target.is_source or (target.group, target.kind) in rolls
-        return is_ours or target.namespace != home
+    async def release(self, injection: Injection) -> bool:
+        """Give back the field that was written last; whether it held a value of ours."""
+        before = injection.status.target
+        if before is None:
+            return False
+        resource = await self._apis.resource_of(before)
+        return resource is not None and await self._writer.release(injection, resource, before)
 
-    async def _compared(self, one: Injection, found: Found, made: Made) -> Verdict:
-        seen = self._writer.seen(one, found, made)
-        written, digest = found.written(one.path), self._digest(made)
-        what = f"{described(made.value)} at {text(one.path)} of {found.target}"
-        if one.spec.dry_run:
-            after = await self._writer.write(one, found, made, dry_run=True)
-            if dropped := _dropped(one, after, made):
-                return dropped
-            change = "is there already" if seen.there else "would be written"
-            return Verdict(Reason.DRY_RUN, f"{what} {change}")
-        found_turn = turn(one.status, written, digest, one.generation, seen)
-        if not found_turn.write and not seen.there:
-            names = ", ".join(owner.manager for owner in found.owners(one.path)) or "nobody"
-            return Verdict(
-                Reason.TAKEN_BACK,
-                f"{text(one.path)} of {found.target} was taken back {TRIES + 1} times, and {names} "
-                "has it now; let go of it there, then change this Injection or its source",
-                taken_back=found_turn.taken_back,
+    # Whether it may be done
+
+    def _check(self, injection: Injection, resource: wire.Resource, target: Target) -> None:
+        if injection.spec.to.namespace and not resource.namespaced:
+            problem = f"spec.to: a {target.kind} has no namespace; remove spec.to.namespace"
+            raise BlockedError(Reason.INVALID_INJECTION, problem)
+        if target.is_source:
+            way = decide.loop(target, injection.sources, self._registry.flows())
+            if way:
+                steps = " to ".join(map(str, way))
+                problem = f"it reads {way[-1]} and would write back to it: {steps}"
+                raise BlockedError(Reason.LOOP, problem)
+        rivals = [
+            other
+            for other in self._registry.with_same_target_name(injection)
+            if decide.target_of(other, namespaced=resource.namespaced) == target
+            and self._registry.counts(other)
+        ]
+        if first := decide.first_claim(injection, rivals):
+            raise BlockedError(
+                Reason.CLAIMED,
+                f"{first.key} came first and already writes to {text(first.path)} of {target}",
             )
-        if lacking := await self._mark(one):
-            return lacking
-        if found_turn.write:
-            before = one.status.target
-            if before and one.removes and not before.is_the_place_of(written):
-                await self.let_go(one)
-                found = await self._writer.read(found.resource, found.target)
-            found = await self._writer.write(one, found, made)
-            if dropped := _dropped(one, found, made):
-                return dropped
-            self._targets.follow(one.key, found.resource, found.target, looks(found.metadata))
+
+    async def _observe(
+        self, injection: Injection, resource: wire.Resource, target: Target
+    ) -> TargetObject:
+        """The target as it is, if it exists and allows the Injection to write to it."""
+        home = injection.key.namespace
+        try:
+            observed = await self._writer.read(resource, target)
+        except NotFound:
+            self._apis.forget(resource)
+            self._watches.follow(injection.key, resource, target, None)
+            if target.namespace != home:
+                raise _not_allowed(target, home) from None
+            raise BlockedError(Reason.TARGET_MISSING, f"{target} does not exist") from None
+        except Forbidden:
+            raise BlockedError(Reason.FORBIDDEN, _grant("get", resource, target)) from None
+        self._watches.follow(injection.key, resource, target, observed.metadata)
+        # The controller may write to sources and to what it rolls for reasons of its own.
+        is_ours = target.is_source or self._engine.rolls(target.group, target.kind)
+        needs_consent = is_ours or target.namespace != home
+        if needs_consent and not consents(observed.metadata.annotations, home):
+            raise _not_allowed(target, home)
+        return observed
+
+    # The value in the target
+
+    async def _try(self, injection: Injection, observed: TargetObject, value: Value) -> Verdict:
+        in_place = observed.holds(injection.path, value)
+        after = await self._writer.write(injection, observed, value, dry_run=True)
+        _check_written(injection, after, value)
+        outcome = "is already there" if in_place else "would be written"
+        return Verdict(Reason.DRY_RUN, f"{_described(injection, observed, value)} {outcome}")
+
+    async def _keep(self, injection: Injection, observed: TargetObject, value: Value) -> Verdict:
+        written = observed.written(injection.path)
+        digest = self._engine.digest(msgspec.json.encode(value.desired, order="sorted"))
+        field = observed.state(injection, value)
+        attempt = decide.attempt(injection.status, written, digest, injection.generation, field)
+        if not attempt.write and not field.in_place:
+            raise _taken_back(injection, observed, attempt)
+        await self._update_finalizer(injection)
+        if attempt.write:
+            await self._write(injection, observed, value, written)
         return Verdict(
             Reason.INJECTED,
-            what + self._consequence(found.target),
+            _described(injection, observed, value) + self._consequence(observed.target),
             target=written,
             digest=digest,
-            taken_back=found_turn.taken_back,
-            wrote=found_turn.write,
+            taken_back=attempt.taken_back,
+            wrote=attempt.write,
         )
 
+    async def _write(
+        self, injection: Injection, observed: TargetObject, value: Value, written: Written
+    ) -> None:
+        before, resource, target = injection.status.target, observed.resource, observed.target
+        if before and injection.removes and not before.is_same_field(written):
+            await self.release(injection)
+            observed = await self._writer.read(resource, target)
+        after = await self._writer.write(injection, observed, value)
+        _check_written(injection, after, value)
+        self._watches.follow(injection.key, resource, target, after.metadata)
+
+    async def _update_finalizer(self, injection: Injection) -> None:
+        """A value that must be removed some day holds its Injection until then."""
+        if injection.removes is (FINALIZER in injection.finalizers):
+            return
+        try:
+            await self._status.set_finalizer(injection, hold=injection.removes)
+        except Forbidden:
+            raise BlockedError(
+                Reason.FORBIDDEN,
+                "deletionPolicy: Remove needs a finalizer: grant `patch` on injections.reroll.dev",
+            ) from None
+
     def _consequence(self, target: Target) -> str:
-        """Who rolls because of what is written."""
-        users = sorted(self._world.sources.users(target.key)) if target.is_source else []
+        """The workloads that roll because of what is written."""
+        users = self._engine.users(target.key) if target.is_source else []
         workloads = [str(key) for key in users if key.kind != KIND]
         return f", which is a source of {', '.join(workloads[:5])}" if workloads else ""
 
-    def _digest(self, made: Made) -> str:
-        current = self._world.keys.current
-        key = self._world.sources.keyring.get(current, b"")
-        value = msgspec.json.encode(made.value, order="sorted")
-        return f"{current}:{hmac.new(key, value, hashlib.sha256).hexdigest()[:32]}"
 
-    # What it leaves behind
+def _described(injection: Injection, observed: TargetObject, value: Value) -> str:
+    return f"{decide.describe(value.desired)} at {text(injection.path)} of {observed.target}"
 
-    async def _mark(self, one: Injection) -> Verdict | None:
-        """A value that has to be removed some day holds its Injection until it is."""
-        if one.removes is (FINALIZER in one.finalizers):
-            return None
-        try:
-            await self._objects.finalize(one, hold=one.removes)
-        except Forbidden:
-            return Verdict(
-                Reason.FORBIDDEN,
-                "deletionPolicy: Remove needs a finalizer: grant `patch` on injections.reroll.dev",
-            )
-        return None
 
-    async def let_go(self, one: Injection) -> bool:
-        """Give back the field that was written last; whether there was something to give."""
-        before = one.status.target
-        if before is None:
-            return False
-        resource = await self._targets.served(before)
-        return resource is not None and await self._writer.release(one, resource, before)
+def _check_written(injection: Injection, after: TargetObject, value: Value) -> None:
+    """The API server drops fields that a schema does not know without an error."""
+    if not after.holds(injection.path, value):
+        raise BlockedError(
+            Reason.REJECTED,
+            f"the API server dropped or changed what was written to {text(injection.path)} of "
+            f"{after.target}; its schema has no such field, or an admission plugin changed it",
+        )
+
+
+def _taken_back(injection: Injection, observed: TargetObject, attempt: Attempt) -> BlockedError:
+    owners = observed.head.owners(injection.path)
+    names = ", ".join(owner.manager for owner in owners) or "no field manager"
+    return BlockedError(
+        Reason.TAKEN_BACK,
+        f"{text(injection.path)} of {observed.target} was taken back {TRIES + 1} times and is now "
+        f"owned by {names}; stop writing it there, then change this Injection or its source",
+        attempt.taken_back,
+    )
 
 
 def _grant(verb: str, resource: wire.Resource, target: Target) -> str:
     where = f" in namespace {target.namespace}" if target.namespace else ""
-    return f"{target} may not be written: grant `{verb}` on {resource.full_name}{where}"
+    action = "read" if verb == "get" else "written"
+    return f"{target} may not be {action}: grant `{verb}` on {resource.full_name}{where}"
 
 
-def _not_allowed(target: Target, home: str) -> Verdict:
-    """The same whether it exists, where who asks may not know that."""
+def _not_allowed(target: Target, home: str) -> BlockedError:
+    """In another namespace the same whether it exists: its author may not know that."""
     missing = "" if target.namespace == home else "does not exist, or "
-    return Verdict(
+    return BlockedError(
         Reason.NOT_ALLOWED,
-        f"{target} {missing}does not let Injections of namespace {home} write to it; its owner "
-        f"annotates it with {ALLOW_FROM}: {home!r}",
+        f"{target} {missing}does not allow Injections of namespace {home} to write to it; its "
+        f"owner must annotate it with {ALLOW_FROM}: {home!r}",
     )
 
 
-def _refused(error: RefusedError, found: Found) -> Verdict:
-    cause = error.error
-    said = error.words or "its words may hold the value, so they are not shown"
-    if isinstance(cause, Forbidden):
-        grant = _grant("patch", found.resource, found.target)
-        return Verdict(Reason.FORBIDDEN, f"{grant} ({said})")
-    if isinstance(cause, Conflict):
-        raise Conflict(f"{found.target} changed while it was written to")
-    if passes(cause):
-        return Verdict(Reason.FAILED, f"{found.target} could not be written to yet: {said}")
-    return Verdict(Reason.REJECTED, f"the API server refused the value for {found.target}: {said}")
-
-
-def passes(cause: ApiError) -> bool:
-    """Whether the API server may well say something else in a while."""
-    # A value that does not fit the schema is a 500 of server-side apply.
-    return isinstance(cause, Throttled) or (isinstance(cause, Unavailable) and cause.status != 500)
-
-
-def _dropped(one: Injection, after: Found, made: Made) -> Verdict | None:
-    """Fields that a schema does not know are dropped without a word."""
-    place = find_place(after.document, one.path)
-    if place.is_there and holds(place.value, made.value):
-        return None
-    return Verdict(
-        Reason.REJECTED,
-        f"the API server dropped or changed what was written to {text(one.path)} of "
-        f"{after.target}; its schema has no such field, or an admission plugin changed it",
-    )
+def _refused(error: RefusedError, resource: wire.Resource, target: Target) -> BlockedError:
+    words = error.words or "its message may contain the value, so it is not shown"
+    sentences = {
+        Reason.FORBIDDEN: f"{_grant('patch', resource, target)} ({words})",
+        Reason.FAILED: f"{target} could not be written yet: {words}",
+        Reason.REJECTED: f"the API server refused the value for {target}: {words}",
+    }
+    return BlockedError(error.reason, sentences[error.reason])

@@ -1,191 +1,124 @@
-"""One Injection at a time: look, make the value, write it, tell.
-
-Each look decides anew from what is in the cluster, so a failed one needs no memory but the status.
-"""
+"""Reconciles Injections: each from its creation to its deletion, with its status and reports."""
 
 from reroll.clock import Clock
+from reroll.controller.bus import Bus
 from reroll.controller.logs import Log
 from reroll.controller.pace import Backoff
 from reroll.controller.queue import Queue
-from reroll.controller.report import Report, Result, Teller
-from reroll.core.model.fieldpaths import text
+from reroll.controller.report import Report, Result
+from reroll.controller.worker import Worker, delay_after
 from reroll.core.model.injection import FINALIZER, Injection
 from reroll.core.model.key import Key
 from reroll.core.tables.reasons import Reason
-from reroll.engine.world import World
-from reroll.features.injection.applier import Keeper, passes
-from reroll.features.injection.decide import Target, Verdict, first_claim, loop, status_of
-from reroll.features.injection.registry import Book
-from reroll.features.injection.sources import Reader
-from reroll.features.injection.status import INJECTIONS, Objects
-from reroll.features.injection.targets import Targets
-from reroll.features.injection.values import UnusableError, make
+from reroll.features.injection.applier import Applier
+from reroll.features.injection.decide import BlockedError, Verdict, status_of
+from reroll.features.injection.registry import Registry
+from reroll.features.injection.status import StatusWriter
+from reroll.features.injection.targets import TargetWatches
 from reroll.features.injection.writer import RefusedError
-from reroll.kube import wire
-from reroll.kube.client import Client
 from reroll.kube.errors import ApiError, Conflict, Forbidden
+from reroll.kube.resources import INJECTIONS
 
 RESYNC = 300.0
-"""Seconds after which an Injection is looked at, though nothing told to."""
+"""Seconds after which an Injection is reconciled though nothing changed."""
+STATUS_RETRY = 30.0
 log = Log("reroll")
 
-_WAITS: frozenset[Reason] = frozenset(
-    {
-        Reason.FORBIDDEN,
-        Reason.SOURCE_FORBIDDEN,
-        Reason.REJECTED,
-        Reason.FAILED,
-        Reason.TARGET_MISSING,
-        Reason.NOT_ALLOWED,
-    }
-)
-"""What may end without anything that is watched telling so."""
 
-
-class Injector:
+class Reconciler:
     def __init__(
         self,
-        client: Client,
         clock: Clock,
-        world: World,
-        book: Book,
-        targets: Targets,
-        reader: Reader,
-        telemetry: Teller,
+        registry: Registry,
+        watches: TargetWatches,
+        applier: Applier,
+        status: StatusWriter,
+        bus: Bus,
     ) -> None:
-        self._clock, self._world = clock, world
-        self._book, self._targets, self._reader = book, targets, reader
-        self._objects, self._telemetry = Objects(client, book), telemetry
-        self._keeper = Keeper(client, world, targets, self._objects)
+        self._clock, self._registry, self._watches = clock, registry, watches
+        self._applier, self._status, self._bus = applier, status, bus
         self._backoff = Backoff(clock, first=1.0, most=30.0)
         self.queue: Queue[Key] = Queue(clock)
+        self.worker = Worker(
+            self.queue,
+            self.reconcile,
+            Backoff(clock),
+            on_error=self._failed,
+            urgent=False,
+            noun="injection",
+        )
 
-    async def run(self) -> None:
-        """Work on one key after the other, until cancelled."""
-        while True:
-            key = await self.queue.get()
-            try:
-                delay = await self.look(key)
-            except Conflict:
-                delay = self._backoff.failed(key)
-            except ApiError as error:
-                log.warning("injection", injection=str(key), problem=str(error))
-                delay = self._backoff.failed(key, error.retry_after or 0.0)
-            except Exception:  # one Injection's trouble is not another's
-                log.exception("bug", injection=str(key))
-                delay = self._backoff.failed(key, at_least=5.0)
-            finally:
-                self.queue.done(key)
-            if delay is not None:
-                self.queue.add(key, delay, urgent=False)
-
-    async def look(self, key: Key) -> float | None:
-        """Do what an Injection needs now; the seconds until it is worth looking again."""
-        one = self._book.get(key)
-        if one is None:
+    async def reconcile(self, key: Key) -> float | None:
+        """Do what an Injection needs now; the seconds until the next reconciliation."""
+        injection = self._registry.get(key)
+        if injection is None:
             self._forget(key)
             return None
-        if self._world.namespaces.that_counts(key.namespace) is None:
+        if not self._registry.counts(injection):
             self._forget(key)
             return self._clock.jitter(RESYNC)
-        if one.deleting:
-            return await self._end(one)
-        self._book.attend(key, one.sources)
-        with self._targets.looking(key):
-            verdict = await self._judge(one)
-        await self._tell(one, verdict)
-        if verdict.reason in _WAITS:
+        if injection.deleting:
+            return await self._finish(injection)
+        self._registry.link_sources(key, injection.sources)
+        with self._watches.reconciling(key):
+            try:
+                verdict = await self._applier.apply(injection)
+            except BlockedError as error:
+                verdict = error.verdict
+        await self._show(injection, verdict)
+        if verdict.reason.polled:
             return self._backoff.failed(key)
         self._backoff.succeeded(key)
         return self._clock.jitter(RESYNC)
 
+    def _failed(self, key: Key, error: Exception) -> float:
+        if isinstance(error, ApiError) and not isinstance(error, Conflict):
+            log.warning("injection", injection=str(key), problem=str(error))
+        return delay_after(self._backoff, key, error)
+
     def _forget(self, key: Key) -> None:
-        self._targets.leave(key)
-        self._book.attend(key, frozenset())
-        self._objects.forget(key)
-        self._telemetry.forget(key)
+        self._watches.leave(key)
+        self._registry.link_sources(key, frozenset())
+        self._status.forget(key)
+        self._bus.forget(key)
         self._backoff.succeeded(key)
 
-    # What should be
-
-    async def _judge(self, one: Injection) -> Verdict:
-        if one.problem:
-            return Verdict(Reason.INVALID_INJECTION, one.problem)
-        resource = await self._targets.resource(one.spec.to)
-        if isinstance(resource, str):
-            return Verdict(Reason.TARGET_MISSING, resource)
-        target = _target(one, resource)
-        if barred := self._barred(one, resource, target):
-            return barred
-        contents = await self._reader.read(one)
-        if isinstance(contents, Verdict):
-            return contents
-        try:
-            made = make(one, contents)
-        except UnusableError as error:
-            return Verdict(Reason.INVALID_VALUE, str(error))
-        return await self._keeper.keep(one, resource, target, made)
-
-    def _barred(self, one: Injection, resource: wire.Resource, target: Target) -> Verdict | None:
-        if one.spec.to.namespace and not resource.namespaced:
-            problem = f"spec.to: a {target.kind} is in no namespace; leave spec.to.namespace out"
-            return Verdict(Reason.INVALID_INJECTION, problem)
-        if target.is_source and (way := loop(target, one.sources, self._book.feeds())):
-            steps = " to ".join(map(str, way))
-            return Verdict(
-                Reason.LOOP,
-                f"it reads {way[-1]}, and what it writes would come back there: {steps}",
-            )
-        rivals = [
-            other
-            for other in self._book.rivals(one)
-            if _target(other, resource) == target
-            and self._world.namespaces.that_counts(other.key.namespace)
-        ]
-        if first := first_claim(one, rivals):
-            return Verdict(
-                Reason.CLAIMED,
-                f"{first.key} writes to {text(first.path)} of {target} already; it came first",
-            )
-        return None
-
-    # The end
-
-    async def _end(self, one: Injection) -> float | None:
-        """It is being deleted, and waits for us if its value has to go first."""
-        if FINALIZER in one.finalizers:
+    async def _finish(self, injection: Injection) -> float | None:
+        """It is being deleted; our finalizer holds it while its value must still be removed."""
+        if FINALIZER in injection.finalizers:
             try:
-                removed = one.removes and await self._keeper.let_go(one)
+                removed = injection.removes and await self._applier.release(injection)
             except RefusedError as error:
-                await self._tell(one, _kept(one, error))
-                return self._backoff.failed(one.key)
+                await self._show(injection, _not_removed(injection, error))
+                return self._backoff.failed(injection.key)
             if removed:
-                self._report(one, Verdict(Reason.REMOVED, Reason.REMOVED.sentence, wrote=True))
-            await self._objects.finalize(one, hold=False)
-        self._forget(one.key)
+                verdict = Verdict(Reason.REMOVED, Reason.REMOVED.sentence, wrote=True)
+                self._publish(injection, verdict)
+            await self._status.set_finalizer(injection, hold=False)
+        self._forget(injection.key)
         return None
 
-    # What is told
-
-    async def _tell(self, one: Injection, verdict: Verdict) -> None:
-        self._report(one, verdict)
-        status = status_of(one, verdict, self._targets.blind(one.key), self._clock.now())
+    async def _show(self, injection: Injection, verdict: Verdict) -> None:
+        """Publish a verdict, and write it to the status."""
+        key = injection.key
+        self._publish(injection, verdict)
+        status = status_of(injection, verdict, self._watches.problem(key), self._clock.now())
         try:
-            await self._objects.show(one, status)
+            await self._status.write(key, status)
         except Forbidden:
             problem = "its status may not be written; grant `patch` on injections/status.reroll.dev"
-            self._report(one, Verdict(Reason.FORBIDDEN, problem))
-            self.queue.add(one.key, 30.0)
+            self._publish(injection, Verdict(Reason.FORBIDDEN, problem))
+            self.queue.add(key, STATUS_RETRY)
 
-    def _report(self, one: Injection, verdict: Verdict) -> None:
+    def _publish(self, injection: Injection, verdict: Verdict) -> None:
         if verdict.reason is Reason.INJECTED and not verdict.wrote:
-            if self._objects.is_shown(one.key):
-                self._telemetry.forget(one.key)
+            if self._status.is_saved(injection.key):
+                self._bus.forget(injection.key)
             return
-        self._telemetry.tell(
+        self._bus.publish(
             Report(
-                key=one.key,
-                uid=one.uid,
+                key=injection.key,
+                uid=injection.uid,
                 api_version=INJECTIONS.api_version,
                 reason=verdict.reason,
                 message=verdict.message,
@@ -194,23 +127,13 @@ class Injector:
         )
 
 
-def _target(one: Injection, resource: wire.Resource) -> Target:
-    to = one.spec.to
-    namespace = (to.namespace or one.key.namespace) if resource.namespaced else ""
-    return Target(to.group, to.kind, namespace, to.name)
-
-
-def _kept(one: Injection, error: RefusedError) -> Verdict:
-    to = one.status.target or one.spec.to
-    where = f"{to.kind} {to.name}"
-    if isinstance(error.error, Conflict):
-        raise Conflict(f"{where} changed while a value was removed from it")
-    if passes(error.error):
-        return Verdict(
-            Reason.FAILED, f"its value could not be removed from {where} yet: {error.words}"
+def _not_removed(injection: Injection, error: RefusedError) -> Verdict:
+    to = injection.status.target or injection.spec.to
+    if error.reason is Reason.FAILED:
+        problem = f"its value could not be removed from {to.kind} {to.name} yet: {error.words}"
+    else:
+        problem = (
+            f"its value cannot be removed from {to.kind} {to.name}: {error.words}; allow it, or "
+            "set deletionPolicy: Keep"
         )
-    return Verdict(
-        Reason.FORBIDDEN if isinstance(error.error, Forbidden) else Reason.REJECTED,
-        f"its value cannot be removed from {where}: {error.words}; allow it, or set "
-        "deletionPolicy: Keep",
-    )
+    return Verdict(error.reason, problem)

@@ -1,88 +1,79 @@
-"""The content of the sources of one Injection, read for one look and dropped."""
-
-import msgspec
+"""The content of the sources of one Injection, read for one reconciliation and dropped."""
 
 from reroll.core.dialects.reroll import consents
-from reroll.core.model.injection import From, Injection
+from reroll.core.model.injection import Injection
 from reroll.core.model.key import Key
 from reroll.core.tables.annotations import ALLOW_FROM
 from reroll.core.tables.kinds import SOURCE_KINDS
 from reroll.core.tables.reasons import Reason
 from reroll.engine.content import Source, values_of
-from reroll.engine.world import World
-from reroll.features.injection.decide import Verdict
+from reroll.engine.ports import EnginePort
+from reroll.features.injection.decide import BlockedError
 from reroll.features.injection.values import Contents
-from reroll.kube import wire
+from reroll.kube import api, resources
 from reroll.kube.client import Client
 from reroll.kube.errors import Forbidden, NotFound
 from reroll.settings.table import Settings
 
 _ROWS = {row.name: row for row in SOURCE_KINDS}
-_source = msgspec.json.Decoder(Source)
 
 
-class Reader:
-    def __init__(self, client: Client, world: World, settings: Settings) -> None:
-        self._client, self._world, self._settings = client, world, settings
+class SourceReader:
+    def __init__(self, client: Client, engine: EnginePort, settings: Settings) -> None:
+        self._client, self._engine, self._namespaces = client, engine, settings.namespaces
 
-    async def read(self, one: Injection) -> Contents | Verdict:
-        """What each source holds, or what stands in the way."""
-        found: dict[Key, dict[str, bytes]] = {}
-        for source in sorted(one.sources):
-            if unseen := self._unseen(source):
-                return Verdict(Reason.SOURCE_FORBIDDEN, unseen)
-            got = await self._get(source, one.key.namespace)
-            if isinstance(got, Verdict):
-                return got
-            found[source] = got
-        for each in one.spec.from_:
-            if lacking := _lacking(each, found[each.source(one.key.namespace)]):
-                where = each.source(one.key.namespace)
-                return Verdict(Reason.SOURCE_MISSING, f"{where} has no key {each.key}{lacking}")
-        return found
+    async def read(self, injection: Injection) -> Contents:
+        """The content of each source; `BlockedError` if one is missing or out of reach."""
+        home = injection.key.namespace
+        contents: dict[Key, dict[str, bytes]] = {}
+        for source in sorted(injection.sources):
+            if problem := self._unwatched(source):
+                raise BlockedError(Reason.SOURCE_FORBIDDEN, problem)
+            contents[source] = await self._content(source, home)
+        for each in injection.spec.from_:
+            source = each.source(home)
+            content = contents[source]
+            if each.key not in content:
+                keys = f"it has {', '.join(sorted(content)[:10])}" if content else "it is empty"
+                raise BlockedError(Reason.SOURCE_MISSING, f"{source} has no key {each.key}; {keys}")
+        return contents
 
-    def _unseen(self, source: Key) -> str:
-        """Why changes of a source go unseen. Then nothing is written that could not be kept."""
-        row = _ROWS[source.kind]
-        if source.kind not in self._world.dialects.options.sources:
+    def _unwatched(self, source: Key) -> str:
+        """Why changes of a source go unnoticed: then no value is written, as it would go stale."""
+        if not self._engine.watches(source.kind):
             return f"{source} is of a kind that is not watched; see --exclude-sources"
-        if self._settings.namespaces and source.namespace not in self._settings.namespaces:
+        if self._namespaces and source.namespace not in self._namespaces:
             return (
                 f"{source} is in a namespace that is not watched; add {source.namespace} to "
                 "--namespaces"
             )
-        if self._world.sources.is_refused(source.kind, source.namespace):
-            return f"{source} may not be watched; grant `get`, `list` and `watch` on {row.plural}"
+        if self._engine.is_refused(source):
+            plural = _ROWS[source.kind].plural
+            return f"{source} may not be watched; grant `get`, `list` and `watch` on {plural}"
         return ""
 
-    async def _get(self, source: Key, home: str) -> dict[str, bytes] | Verdict:
+    async def _content(self, source: Key, home: str) -> dict[str, bytes]:
         row = _ROWS[source.kind]
-        request = wire.get(wire.resource_of(row), source.namespace, source.name)
         try:
-            found = _source.decode(await self._client.send(request))
+            manifest = await api.get(
+                self._client, resources.of(row), source.namespace, source.name, Source
+            )
         except NotFound:
             if source.namespace != home:
-                return _not_allowed(source, home)
-            return Verdict(Reason.SOURCE_MISSING, f"{source} does not exist")
+                raise _not_allowed(source, home) from None
+            raise BlockedError(Reason.SOURCE_MISSING, f"{source} does not exist") from None
         except Forbidden:
-            return Verdict(
-                Reason.SOURCE_FORBIDDEN, f"{source} may not be read; grant `get` on {row.plural}"
-            )
-        if source.namespace != home and not consents(found.metadata.annotations, home):
-            return _not_allowed(source, home)
-        return values_of(found, are_encoded=row.keyed)
+            problem = f"{source} may not be read; grant `get` on {row.plural}"
+            raise BlockedError(Reason.SOURCE_FORBIDDEN, problem) from None
+        if source.namespace != home and not consents(manifest.metadata.annotations, home):
+            raise _not_allowed(source, home)
+        return values_of(manifest, are_encoded=row.keyed)
 
 
-def _not_allowed(source: Key, home: str) -> Verdict:
-    """The same whether it exists: otherwise names of other namespaces could be found by asking."""
-    return Verdict(
+def _not_allowed(source: Key, home: str) -> BlockedError:
+    """The same whether it exists: otherwise names in other namespaces could be probed."""
+    return BlockedError(
         Reason.NOT_ALLOWED,
-        f"{source} does not exist, or does not let namespace {home} use it; its owner annotates it "
-        f"with {ALLOW_FROM}: {home!r}",
+        f"{source} does not exist, or does not allow namespace {home} to use it; its owner must "
+        f"annotate it with {ALLOW_FROM}: {home!r}",
     )
-
-
-def _lacking(each: From, content: dict[str, bytes]) -> str | None:
-    if each.key in content:
-        return None
-    return f"; it has {', '.join(sorted(content)[:10])}" if content else "; it is empty"
