@@ -1,7 +1,6 @@
 """The port of the engine: a feature is told of its sources, and of no others."""
 
 import msgspec
-from tests.support.build import encode
 
 from reroll.clock import SystemClock
 from reroll.core.model.key import Key
@@ -13,7 +12,7 @@ from reroll.engine.ports import EnginePort
 from reroll.engine.scope import Scope
 from reroll.engine.world import World
 
-DB, USER = Key("Secret", "shop", "db"), Key("Injection", "shop", "one")
+APP, USER = Key("ConfigMap", "shop", "app"), Key("Injection", "shop", "one")
 
 
 def world(scope: Scope) -> World:
@@ -21,9 +20,9 @@ def world(scope: Scope) -> World:
 
 
 def change(cluster: World, version: int) -> None:
-    metadata = {"namespace": "shop", "name": "db", "resourceVersion": str(version)}
-    body = {"metadata": metadata, "data": {"version": encode(str(version))}}
-    row = source_kind("secret")
+    metadata = {"namespace": "shop", "name": "app", "resourceVersion": str(version)}
+    body = {"metadata": metadata, "data": {"version": str(version)}}
+    row = source_kind("configmap")
     assert row
     cluster.sources.seen(
         row, msgspec.json.decode(msgspec.json.encode(body), type=Source), watched=True
@@ -37,16 +36,16 @@ def test_a_subscriber_is_woken_for_the_sources_that_it_uses_and_no_longer() -> N
     change(cluster, 1)
     assert woken == []
 
-    port.use(USER, (), [DB])
+    port.use(USER, (), [APP])
     change(cluster, 2)
     change(cluster, 3)
     assert woken == [USER, USER]
-    assert port.users(DB) == [USER]
+    assert port.users(APP) == [USER]
 
-    port.use(USER, [DB], ())
+    port.use(USER, [APP], ())
     change(cluster, 4)
     assert len(woken) == 2
-    assert port.users(DB) == []
+    assert port.users(APP) == []
 
 
 def test_it_says_what_is_watched_what_counts_and_what_rolls() -> None:
@@ -55,9 +54,9 @@ def test_it_says_what_is_watched_what_counts_and_what_rolls() -> None:
     assert (port.counts("shop"), port.counts("other")) == (True, False)
     assert (port.watches("Secret"), port.watches("Pod")) == (True, False)
     assert (port.rolls("apps", "Deployment"), port.rolls("", "Secret")) == (True, False)
-    assert not port.is_refused(DB)
-    cluster.sources.refused("Secret", None)
-    assert port.is_refused(DB)
+    assert not port.is_refused(APP)
+    cluster.sources.refused("ConfigMap", None)
+    assert port.is_refused(APP)
 
 
 def test_a_digest_depends_on_the_current_key_and_names_it() -> None:
