@@ -8,10 +8,11 @@ from collections.abc import AsyncIterator, Iterable
 
 import msgspec
 
-from reroll.answers.doctor import injections, installation, keys, rivals, scrape, server
+from reroll.answers.doctor import injections, installation, keys, rights, rivals, scrape, server
 from reroll.answers.doctor.findings import Check, Finding, Level
 from reroll.answers.doctor.installation import LEASE, Installation
 from reroll.answers.doctor.keys import KEY
+from reroll.answers.doctor.rights import ACCESS
 from reroll.answers.doctor.scrape import METRICS
 from reroll.answers.migration.controllers import Lease
 from reroll.cli.cluster import resource
@@ -25,8 +26,8 @@ from reroll.core.model.metadata import Manifest
 from reroll.core.tables.kinds import KINDS, Kind
 from reroll.engine import keyring, shapes
 from reroll.features.checkup import access
-from reroll.features.checkup.access import ACCESS, Subject
-from reroll.features.checkup.switched_on import questions_of
+from reroll.features.checkup.access import Subject
+from reroll.features.checkup.switched_on import INJECTIONS, questions_of
 from reroll.kube import wire
 from reroll.kube.errors import ApiError, Forbidden, Invalid, Malformed, NotFound, Rejected
 from reroll.kube.view import View
@@ -216,7 +217,7 @@ class Examination:
                 "grant `create` on subjectaccessreviews, or run this as it",
             )
             return
-        for finding in access.judge(asked, lacking, who):
+        for finding in rights.judge(asked, lacking, who):
             yield finding
 
     async def _me(self) -> str:
@@ -266,7 +267,7 @@ class Examination:
     # What pods get
 
     async def _injections(self) -> AsyncIterator[Finding]:
-        found = await self._view.every(server.INJECTIONS, injections.Injection)
+        found = await self._view.every(INJECTIONS, injections.Injection)
         for finding in injections.judge(found, is_on=self._settings.injections):
             yield finding
 

@@ -17,6 +17,7 @@ from reroll.cli.targets import duration
 from reroll.clock import SystemClock
 from reroll.controller.events import Recorder
 from reroll.core.decide.plan import Plan
+from reroll.core.model.key import Key
 from reroll.core.tables.kinds import Strategy
 from reroll.core.tables.reasons import Reason
 from reroll.engine.listing import Look
@@ -31,9 +32,7 @@ EXITS = (
     "exit codes: 0 rolled, or nothing to do (with --exit-code: 4); 1 failed, held by a missing\n"
     "source, or not all could be seen; 2 wrong usage; 5 rolled back; 6 timed out; 130 Ctrl-C"
 )
-DELAYED = frozenset(
-    {Reason.HELD.word, Reason.HELD_AT.word, Reason.PAUSED.word, Reason.RESTING.word}
-)
+DELAYED = frozenset(reason.word for reason in Reason if reason.deliberate)
 """What people asked for: no failure."""
 EVENTS_WITHIN = 5.0
 _TAKEN_UP = "it was being made anew when this run began"
@@ -89,8 +88,13 @@ class Session:
         logging.getLogger("reroll").addHandler(logging.NullHandler())
         self.view = view
         self.clock = SystemClock()
+        self._look: Look | None = None
         self.recorder = Recorder(
-            view.client, self.clock, f"reroll-{socket.gethostname()}", on_drop=self._drop
+            view.client,
+            self.clock,
+            f"reroll-{socket.gethostname()}",
+            identify=self._identify,
+            on_drop=self._drop,
         )
         self.journal = Journal(self.recorder.record)
         self._dropped = False
@@ -103,7 +107,7 @@ class Session:
         Without `begin`, also Jobs that an earlier run was making anew when it was stopped: those
         that are gone are added to the others.
         """
-        self.recorder.identify = look.world.sources.identity
+        self._look = look
         if begin is None:
             await self._take_up(look, works)
         with progress(self.clock) as shown:
@@ -158,6 +162,9 @@ class Session:
 
     def _drop(self) -> None:
         self._dropped = True
+
+    def _identify(self, source: Key) -> tuple[str, str]:
+        return self._look.world.sources.identity(source) if self._look else ("v1", "")
 
 
 def _interrupted(shown: Progress, works: Sequence[Work]) -> None:

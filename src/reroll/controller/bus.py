@@ -33,11 +33,14 @@ class Sink:
 
 class Bus:
     def __init__(self, clock: Clock, *sinks: Sink) -> None:
-        self._clock, self._sinks = clock, sinks
+        self._clock, self._sinks = clock, list(sinks)
         self._prefix, self._numbers = secrets.token_hex(4), count(1)
         # With the uid: another object by the same name is news.
         self._known: dict[Key, tuple[str, Reason, str]] = {}
         self._problems: dict[Key, tuple[str, frozenset[Problem]]] = {}
+
+    def subscribe(self, sink: Sink) -> None:
+        self._sinks.append(sink)
 
     def publish(self, report: Report) -> None:
         if not self._sinks:
@@ -75,6 +78,8 @@ class Bus:
         return False
 
     def _new_problems(self, report: Report) -> list[Problem]:
+        if not report.problems and report.key not in self._problems:
+            return []
         uid, known = self._problems.get(report.key, ("", frozenset()))
         if uid != report.uid:
             known = frozenset()

@@ -10,7 +10,7 @@ log = Log("reroll")
 
 class LogLines(Sink):
     def news(self, report: Report) -> None:
-        write = log.info if report.reason.severity == "Normal" else log.warning
+        write = log.info if report.severity == "Normal" else log.warning
         write(
             "rolled" if report.rolled and report.result is Result.DONE else report.result.value,
             workload=str(report.key),

@@ -9,7 +9,7 @@ from typing import Protocol
 import msgspec
 
 from reroll.core.model.key import Key, Problem
-from reroll.core.tables.reasons import Reason
+from reroll.core.tables.reasons import Reason, Severity
 
 UNPUBLISHED = datetime.min.replace(tzinfo=UTC)
 
@@ -47,12 +47,17 @@ class Report(msgspec.Struct, frozen=True, gc=False):
     def rolled(self) -> bool:
         return bool(self.strategy)
 
+    @property
+    def severity(self) -> Severity:
+        return "Warning" if self.result is Result.FAILED else self.reason.severity
+
 
 def change_id(changes: Iterable[tuple[Key, str]]) -> str:
     """The change from which these sources have these digests now; empty for no source.
 
-    It depends on nothing else: all workloads that one change of one source rolls share it, on every
-    replica and after every restart. A roll for several sources belongs to a change of its own.
+    It depends on nothing else: all workloads that roll because one source got one digest share it,
+    on every replica and after every restart. A roll for several sources is a change of its own, and
+    so is one for other keys of a source, whose digest is another.
     """
     lines = sorted(f"{key} {digest}" for key, digest in changes)
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:16] if lines else ""

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 from tests.support import build
 
-from reroll.answers.doctor import admission, injections, installation, keys, scrape, server
+from reroll.answers.doctor import admission, injections, installation, keys, rights, scrape, server
 from reroll.answers.doctor.admission import Admission
 from reroll.answers.doctor.findings import Finding, Level, worst
 from reroll.answers.doctor.injections import Injection
@@ -149,7 +149,7 @@ def test_missing_rights_are_told_by_feature_and_place() -> None:
     one = access.Question(Feature.EVICT, "create", "", "pods/eviction", "")
     other = access.Question(Feature.ROLLING, "get", "", "secrets", "reroll", "key")
 
-    found = list(access.judge([other, one], [other, one], "it"))
+    found = list(rights.judge([other, one], [other, one], "it"))
 
     assert [finding.sentence for finding in found] == [
         "rolling: it may not get secrets 'key' in namespace reroll",

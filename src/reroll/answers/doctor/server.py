@@ -10,6 +10,7 @@ from typing import NamedTuple
 import msgspec
 
 from reroll.answers.doctor.findings import Check, Finding
+from reroll.features.checkup.switched_on import INJECTIONS
 from reroll.kube import wire
 
 OLDEST = 28
@@ -40,8 +41,6 @@ def _resource(group: str, version: str, plural: str) -> wire.Resource:
     return wire.Resource(group, version, plural, "")
 
 
-INJECTIONS = wire.Resource("reroll.dev", "v1alpha1", "injections", "Injection")
-"""As in `core.injections`, which a controller without Injections need not load."""
 OPTIONAL: tuple[Optional, ...] = (
     Optional(
         _resource("argoproj.io", "v1alpha1", "rollouts"),

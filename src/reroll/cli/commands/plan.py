@@ -15,13 +15,10 @@ from reroll.core.decide.plan import Plan
 from reroll.core.model.key import Key
 from reroll.core.model.metadata import replicas
 from reroll.core.tables.kinds import Strategy
-from reroll.core.tables.reasons import Reason
 from reroll.engine.listing import Decision, Look
 from reroll.kube.view import View
 from reroll.manifests.read import BadInputError, Manifests, Reading, read
 
-QUIET = frozenset((Reason.UP_TO_DATE, Reason.NOT_ENABLED, Reason.OPTED_OUT, Reason.ENDED))
-"""Nothing would happen, and nothing stands in the way."""
 PASSING = frozenset((Strategy.NEXT_RUN, Strategy.NOTIFY))
 """Strategies that replace no pod."""
 
@@ -130,7 +127,7 @@ def _pods(look: Look, key: Key) -> int:
 
 
 def _show(args: argparse.Namespace, rows: list[Row], gaps: list[str], notes: list[str]) -> int:
-    shown = rows if args.all else [row for row in rows if row.plan.reason not in QUIET]
+    shown = rows if args.all else [row for row in rows if not row.plan.reason.quiet]
     rolling = [row for row in rows if row.rolls]
     problems = sorted({problem.sentence for row in rows for problem in row.plan.problems})
     if args.output == "json":
@@ -164,7 +161,7 @@ def _effect(row: Row) -> str:
         return "goes on"
     if plan.record or plan.repair or plan.pause is not None:
         return "recorded"
-    return "-" if plan.reason in QUIET else "held"
+    return "-" if plan.reason.quiet else "held"
 
 
 def _radius(rolling: list[Row]) -> dict[str, Any]:

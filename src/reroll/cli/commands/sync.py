@@ -16,8 +16,6 @@ from reroll.engine.listing import Decision, Look
 from reroll.kube.view import View
 from reroll.pipeline.work import Outcome, Work
 
-OUT = frozenset((Reason.NOT_ENABLED, Reason.OPTED_OUT))
-
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.description = (
@@ -54,8 +52,8 @@ async def _sync(view: View, args: argparse.Namespace) -> int:
     )
     keys = using(look, args.source) if args.source else tuple(look.workloads)
     works = [work(look, decision) for decision in await look.decisions(keys)]
-    refused = [_refused(one.key) for one in works if args.workloads and one.plan.reason in OUT]
-    mine = [one for one in works if one.plan.reason not in OUT]
+    refused = [_refused(one.key) for one in works if args.workloads and one.plan.reason.out]
+    mine = [one for one in works if not one.plan.reason.out]
     if args.dry_run:
         for one in mine:
             _suppose(one)

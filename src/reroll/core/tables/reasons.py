@@ -26,7 +26,7 @@ class Reason(Enum):
         self.held = bool(columns & HOLDS)
         """Something stands in the way; the workload is looked at again."""
         self.deliberate = bool(columns & DELIBERATE)
-        """A person or a setting asked for the delay: it is no failure."""
+        """A person asked for it to wait: it is no failure."""
         self.lasting = bool(columns & LASTING)
         """A problem that stays, though the next look may not show it."""
         self.quiet = bool(columns & QUIET)
@@ -72,7 +72,7 @@ class Reason(Enum):
     PAUSED = "Paused", WARNING | EVENT | HOLDS | DELIBERATE, "the workload is paused or suspended; it rolls when that ends"
     RESTING = "Resting", WARNING | EVENT | HOLDS | DELIBERATE, "it rolled recently; further changes are gathered until its pause is over"
     DEBOUNCING = "Debouncing", HOLDS, "its configuration has just changed; waiting until changes stop"
-    PACED = "Paced", HOLDS | DELIBERATE, "too many workloads roll at once; it waits for its turn at the configured rate"
+    PACED = "Paced", HOLDS, "too many workloads roll at once; it waits for its turn at the configured rate"
     TOO_MANY_SOURCES = "TooManySources", WARNING | EVENT | HOLDS, "it has more sources than fit in one annotation in Kubernetes, so it never rolls"
     SOURCE_FORBIDDEN = "SourceForbidden", WARNING | EVENT | POLLED, "a source may not be read; grant `get` on it", "Forbidden"
     WAITING = "Waiting", HOLDS, "the content of its sources is being read"

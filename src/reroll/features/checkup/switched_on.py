@@ -1,11 +1,12 @@
 """Which features an installation has switched on, and the rights it needs for them. Pure."""
 
-from reroll.answers.doctor.server import INJECTIONS
 from reroll.core.tables.rights import Feature
 from reroll.features.checkup.access import Question, questions
 from reroll.kube import wire
 from reroll.settings.table import SETTINGS, Settings
 
+INJECTIONS = wire.Resource("reroll.dev", "v1alpha1", "injections", "Injection")
+"""As in `features.injection`, which a controller without Injections need not load."""
 APIS: dict[Feature, wire.Resource] = {Feature.INJECTIONS: INJECTIONS}
 """What must be served for a feature, of what a cluster may lack."""
 

@@ -4,8 +4,8 @@ import asyncio
 from collections.abc import Iterator
 from typing import Any
 
-from reroll.clock import Clock
-from reroll.controller.bus import Bus
+from reroll.controller.context import Context
+from reroll.controller.feature import Feature
 from reroll.core.model.injection import KIND, Manifest
 from reroll.core.model.key import Key
 from reroll.engine.ports import EnginePort
@@ -16,42 +16,32 @@ from reroll.features.injection.registry import Registry
 from reroll.features.injection.status import StatusWriter
 from reroll.features.injection.targets import TargetWatches
 from reroll.features.injection.watching import Handler, Name, WatchFactory
-from reroll.kube.client import Client
 from reroll.kube.resources import INJECTIONS
 from reroll.kube.watch import Watch
-from reroll.settings.table import Settings
 
 WORKERS = 4
 
 
-class Injections:
+class Injections(Feature):
     """`watches`: where the watches of targets are added, for probes and metrics."""
 
-    def __init__(
-        self,
-        client: Client,
-        clock: Clock,
-        settings: Settings,
-        bus: Bus,
-        engine: EnginePort,
-        watches: list[Watch[Any]],
-    ) -> None:
+    def __init__(self, context: Context, engine: EnginePort, watches: list[Watch[Any]]) -> None:
+        client, clock, settings = context.client, context.clock, context.settings
         self._namespaces: tuple[str | None, ...] = settings.namespaces or (None,)
         self._registry = Registry(engine, self._wake)
         self._factory = WatchFactory(client, clock, settings.watch_silence.total_seconds())
         self._targets = TargetWatches(self._factory, watches, self._wake)
         status = StatusWriter(client, self._registry)
         applier = Applier(client, settings, engine, self._registry, self._targets, status)
-        self._reconciler = Reconciler(clock, self._registry, self._targets, applier, status, bus)
+        self._reconciler = Reconciler(
+            clock, self._registry, self._targets, applier, status, context.bus
+        )
         self._leads = False
         engine.subscribe(KIND, self._wake)
 
     def count(self, *, ready: bool) -> int:
         counted = (each for each in self._registry if self._registry.counts(each))
         return sum(is_ready(each.status) is ready for each in counted)
-
-    async def prepare(self) -> None:
-        """Nothing is needed."""
 
     def stages(self) -> Iterator[list[Watch[Any]]]:
         yield [self._watch(namespace) for namespace in self._namespaces]
@@ -66,9 +56,6 @@ class Injections:
 
         handler = Handler(known, self._registry.add, removed)
         return self._factory.open(INJECTIONS, namespace, Manifest, handler)
-
-    async def read(self) -> None:
-        """Nothing but the watches."""
 
     async def act(self) -> None:
         self._leads = True
