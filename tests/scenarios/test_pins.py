@@ -245,7 +245,7 @@ def test_installing_is_done_once_and_told_and_undone(
         beside = installation.install("--mode", "webhook", "--url", "https://127.0.0.1:1/pins")
     assert "is the controller there, with --webhook?" in beside.err
     none = installation.install("--mode", "template")
-    assert f"policy {installation.name} is installed, too; take it away" in none.err
+    assert f"policy {installation.name} is installed, too; remove it" in none.err
     assert installation.uninstall("--mode", "webhook").out.count("deleted") == 1
     gone = installation.uninstall()
     assert gone.out.count("deleted") == 2

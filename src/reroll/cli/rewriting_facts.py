@@ -9,7 +9,7 @@ from reroll.engine import admission_objects
 from reroll.engine.content import Stub
 from reroll.engine.engine import NAMESPACES
 from reroll.engine.rewriters import NAME_LABEL, Installed
-from reroll.kube import wire
+from reroll.kube import resources, wire
 from reroll.kube.view import Found, View
 from reroll.kube.wire import Which
 
@@ -47,9 +47,10 @@ async def _admission(view: View) -> admission.Admission:
     ours: Which = {"label_selector": admission_objects.OURS}
     policies, bindings = [], []
     for version in versions[:1]:
-        policies = await view.every(admission_objects.policies(version), admission.Policy, **ours)
-        bindings = await view.every(admission_objects.bindings(version), admission.Binding, **ours)
-    hooks = await view.every(admission_objects.webhooks(), admission.Webhook, **ours)
+        policies = await view.every(resources.admission_policies(version), admission.Policy, **ours)
+        bound = resources.admission_policy_bindings(version)
+        bindings = await view.every(bound, admission.Binding, **ours)
+    hooks = await view.every(resources.WEBHOOKS, admission.Webhook, **ours)
     found = admission.Admission(policies, bindings, hooks, (), "; ".join(view.gaps))
     there = [one for one in found.named_services if await view.get(SERVICES, *one, Stub)]
     return found._replace(services=there)

@@ -22,7 +22,7 @@ from reroll.features.checkup.access import Question, ask, by_feature, lacks
 from reroll.features.checkup.switched_on import APIS, questions_of, switched_on
 from reroll.kube import discovery, wire
 from reroll.kube.errors import ApiError
-from reroll.kube.lease import LEASES
+from reroll.kube.resources import LEASES
 
 log = Log("reroll")
 FIRST = 2.0

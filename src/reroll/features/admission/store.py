@@ -1,8 +1,8 @@
-"""The Secret with the webhook's certificates: made on the first start, and kept fresh.
+"""The Secret with the webhook's certificates: created on the first start, renewed in time.
 
-Every replica looks after it; a write is guarded, so that of several who renew at once one wins and
-the others take what it wrote. Keys are made in a process of their own, because the library for it
-takes half as much memory as all the rest.
+Every replica does both; writes are guarded, so of several that renew at once one wins and the
+others take what it wrote. Keys are made in a process of their own, because the library for it takes
+half as much memory as all the rest.
 """
 
 import asyncio
@@ -21,20 +21,21 @@ from reroll.features.admission import certificates
 from reroll.features.admission.certificates import (
     AUTHORITY_LIFETIME,
     LIFETIME,
-    Kept,
+    Certificates,
+    Due,
     Pem,
-    Todo,
+    due,
     signer,
-    todo,
 )
-from reroll.kube import wire
+from reroll.kube import api
 from reroll.kube.client import Client
 from reroll.kube.errors import AlreadyExists, ConfigError, Conflict, NotFound
+from reroll.kube.objects import Stub
+from reroll.kube.resources import SECRETS
 
 HOSTS = DOMAIN + "hosts"
-SECRETS = wire.Resource("", "v1", "secrets", "Secret")
 SKEW = timedelta(hours=1)
-"""A clock that is stepped back a little must not meet a certificate of the future."""
+"""A clock that runs a little late must accept a new certificate, too."""
 SIGNING = "reroll.pki"
 
 
@@ -43,7 +44,9 @@ class _Secret(msgspec.Struct):
     data: dict[str, str] | None = None
 
 
-class Keeper:
+class CertificateStore:
+    """The certificates for `hosts` in the Secret `name`."""
+
     def __init__(
         self, client: Client, clock: Clock, namespace: str, name: str, hosts: Sequence[str]
     ) -> None:
@@ -51,44 +54,37 @@ class Keeper:
         self._namespace, self._name = namespace, name
         self._hosts = tuple(hosts)
 
-    async def current(self) -> Kept:
-        """What the webhook shows and the API server has to trust; renewed if it is time."""
+    async def current(self) -> Certificates:
+        """What the webhook shows and the API server has to trust; renewed if that is due."""
         while True:
-            secret = await self._read()
+            secret = await api.find(self._client, SECRETS, self._namespace, self._name, _Secret)
             annotations = (secret.metadata.annotations if secret else None) or {}
             data = (secret.data if secret else None) or {}
-            kept = certificates.read(data, annotations.get(HOSTS, ""))
-            needed = todo(kept, ",".join(self._hosts), self._clock.now())
+            held = certificates.read(data, annotations.get(HOSTS, ""))
+            needed = due(held, ",".join(self._hosts), self._clock.now())
             if needed.is_nothing:
-                return kept
-            fresh = await self._renewed(kept, needed)
+                return held
+            fresh = await self._renewed(held, needed)
             try:
-                await self._client.send(self._write(secret, fresh))
+                await self._write(secret, fresh)
             except (AlreadyExists, Conflict, NotFound):
-                continue  # another replica was first, or somebody deleted it: look again
+                continue  # Another replica was first, or the Secret was deleted: read it again.
             return fresh
 
-    async def _read(self) -> _Secret | None:
-        try:
-            raw = await self._client.send(wire.get(SECRETS, self._namespace, self._name))
-        except NotFound:
-            return None
-        return msgspec.json.decode(raw, type=_Secret)
-
-    async def _renewed(self, kept: Kept, needed: Todo) -> Kept:
+    async def _renewed(self, held: Certificates, needed: Due) -> Certificates:
         now = self._clock.now()
-        authorities = needed.kept
+        authorities = needed.authorities
         if needed.authority:
             authorities = (*authorities, await self._made("reroll webhook", AUTHORITY_LIFETIME))
-        own = kept.own
+        own = held.own
         if needed.certificate:
             own = await self._made(self._hosts[0], LIFETIME, signer(authorities, now))
-        return Kept(authorities, own, ",".join(self._hosts))
+        return Certificates(authorities, own, ",".join(self._hosts))
 
     async def _made(self, name: str, lifetime: timedelta, authority: Pem | None = None) -> Pem:
         now = self._clock.now()
         order = {
-            "name": name[:64],  # as long as a common name may be; nobody reads it
+            "name": name[:64],  # as long as a common name may be; it is never read
             "begins": (now - SKEW).isoformat(),
             "ends": (now + lifetime).isoformat(),
             "authority": authority,
@@ -96,20 +92,16 @@ class Keeper:
         }
         return await _sign(order)
 
-    def _write(self, secret: _Secret | None, fresh: Kept) -> wire.Request:
-        body: dict[str, Any] = {
-            "metadata": {"annotations": {HOSTS: fresh.hosts}},
-            "data": certificates.write(fresh),
-        }
+    async def _write(self, secret: _Secret | None, fresh: Certificates) -> None:
+        metadata: dict[str, Any] = {"annotations": {HOSTS: fresh.hosts}}
+        body = {"metadata": metadata, "data": certificates.write(fresh)}
         if secret is not None:
-            body["metadata"]["resourceVersion"] = secret.metadata.resource_version
-            return wire.merge_patch(SECRETS, self._namespace, self._name, body)
-        body["metadata"] |= {
-            "name": self._name,
-            "labels": {"app.kubernetes.io/managed-by": "reroll"},
-        }
+            metadata["resourceVersion"] = secret.metadata.resource_version
+            await api.merge(self._client, SECRETS, self._namespace, self._name, body, Stub)
+            return
+        metadata |= {"name": self._name, "labels": {"app.kubernetes.io/managed-by": "reroll"}}
         whole = {"apiVersion": "v1", "kind": "Secret", "type": "kubernetes.io/tls", **body}
-        return wire.create(SECRETS, self._namespace, whole)
+        await api.create(self._client, SECRETS, self._namespace, whole, Stub)
 
 
 async def _sign(order: dict[str, Any]) -> Pem:
@@ -122,7 +114,7 @@ async def _sign(order: dict[str, Any]) -> Pem:
     out, _ = await child.communicate(json.dumps(order).encode())
     if child.returncode:
         raise ConfigError(
-            "the webhook's certificate could not be made; its package is installed with "
+            "the webhook's certificate could not be created; install the package for it with "
             "`pip install 'reroll[webhook]'`"
         )
     return Pem(*json.loads(out))
