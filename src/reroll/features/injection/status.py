@@ -45,7 +45,7 @@ class StatusWriter:
         finalizers = [*others, FINALIZER] if hold else others
         body = {"metadata": {"resourceVersion": injection.version, "finalizers": finalizers}}
         if injection.deleting and not finalizers:
-            # It goes with its last finalizer; the watch may have told so already.
+            # It goes with its last finalizer; the watch may have removed it already.
             with suppress(NotFound):
                 await self._client.send(_merge(injection.key, body))
             self._registry.remove(injection.key, injection.uid)

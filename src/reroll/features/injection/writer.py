@@ -157,7 +157,7 @@ def _removal(injection: Injection, observed: TargetObject, path: Path) -> wire.R
     managers = {owner.manager for owner in observed.head.owners(path)}
     location = fieldpaths.locate(observed.document, path)
     if injection.manager not in managers or not location.exists:
-        return None  # Somebody wrote over it, or it was removed already and we ended since.
+        return None  # It was overwritten, or removed before a restart.
     if len(managers) > 1:
         return _apply(injection, observed, {})  # The field stays for its other owners.
     # Applying nothing would also remove maps that become empty.
