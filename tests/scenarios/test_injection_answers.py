@@ -40,8 +40,8 @@ def test_an_injection_is_explained_and_drawn(
     assert lines[:3] == [
         f"Injection {stage.namespace}/db-url",
         (
-            "  It puts key user of Secret db, key password of Secret db, key host of ConfigMap app "
-            f"through its template at .spec.token of Gadget {stage.namespace}/g."
+            "  It writes key user of Secret db, key password of Secret db, key host of "
+            f"ConfigMap app through its template to .spec.token of Gadget {stage.namespace}/g."
         ),
         (
             "  Decision: Injected: a string of 24 characters at .spec.token of Gadget "
@@ -51,7 +51,7 @@ def test_an_injection_is_explained_and_drawn(
     assert lines[3].endswith(f" as {manager}.")
     assert lines[4:6] == [
         f"  The field is owned by {manager}.",
-        f"  Whoever may read Gadget {stage.namespace}/g can read the value there.",
+        f"  Anyone who may read Gadget {stage.namespace}/g can read the value there.",
     ]
     assert "hunter2222" not in done.out
     facts = explain("injection/db-url", "-o", "json").json

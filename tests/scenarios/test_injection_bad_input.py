@@ -52,7 +52,8 @@ def test_what_does_not_fit_is_told_in_a_sentence_and_without_the_value(
         ),
         (
             injection("item", key, g, '.spec.plain[?(@.name=="z")].value'),
-            "InvalidInjection", '.spec.plain has no item with [?(@.name=="z")]; it must be one',
+            "InvalidInjection",
+            '.spec.plain has no item with [?(@.name=="z")]; exactly one is needed',
         ),
         (
             injection("into", key, g, ".spec.nested.other.deeper"),
@@ -60,11 +61,12 @@ def test_what_does_not_fit_is_told_in_a_sentence_and_without_the_value(
         ),
         (
             injection("wild", key, g, ".spec.plain[*].value"),
-            "InvalidInjection", "at character 12 of the path: a wildcard means several places",
+            "InvalidInjection", "at character 12 of the path: a wildcard matches several places",
         ),
         (
             injection("line", key, g, ".spec.token", template=template),
-            "InvalidValue", "spec.template: line 2: there is no passphrase; spec.from has k",
+            "InvalidValue",
+            "spec.template: line 2: there is no variable passphrase; spec.from has k",
         ),
         (
             injection("syntax", key, g, ".spec.token", template="a\n\n{{ k"),
@@ -72,7 +74,7 @@ def test_what_does_not_fit_is_told_in_a_sentence_and_without_the_value(
         ),
         (
             injection("large", source("s", "large"), g, ".spec.free.large"),
-            "InvalidValue", "the keys hold 1000000 bytes; at most 262144 are written",
+            "InvalidValue", "the keys hold 1000000 bytes, more than the 262144 that are allowed",
         ),
         (
             injection("binary", source("b", "k"), g, ".spec.token"),
@@ -80,7 +82,7 @@ def test_what_does_not_fit_is_told_in_a_sentence_and_without_the_value(
         ),
         (
             injection("json", source("s", "json"), g, ".spec.token", encoding="json"),
-            "InvalidValue", "the value is not JSON, which encoding: json wants",
+            "InvalidValue", "the value is not JSON, as encoding: json requires",
         ),
         (injection("no-source", source("t", "k"), g, ".spec.token"), "SourceMissing", "exist"),
         (
@@ -89,7 +91,8 @@ def test_what_does_not_fit_is_told_in_a_sentence_and_without_the_value(
         ),
         (
             injection("workload", key, build.deployment("web"), ".spec.paused"),
-            "InvalidInjection", "Reroll writes to a Deployment for work of its own",
+            "InvalidInjection",
+            "a Deployment cannot be a target, because Reroll itself writes to it",
         ),
     ]  # fmt: skip
     spec = {"plain": [{"name": "x"}, {"name": "y"}], "nested": {"other": "1"}}
@@ -125,8 +128,11 @@ REFUSED: tuple[tuple[Object, str], ...] = (
         },
         "two keys have the same variable",
     ),
-    ({"to": {"path": ".metadata.labels.x"}}, "anywhere but into metadata and status"),
-    ({"to": {"path": "{$.status}"}}, "anywhere but into metadata and status"),
+    (
+        {"to": {"path": ".metadata.labels.x"}},
+        "cannot be written to metadata, status, apiVersion or kind",
+    ),
+    ({"to": {"path": "{$.status}"}}, "cannot be written to metadata, status, apiVersion or kind"),
     ({"encoding": "hex"}, 'supported values: "string", "base64", "json"'),
     ({"deletionPolicy": "Delete"}, 'supported values: "Keep", "Remove"'),
     ({"from": [source("a", "k", "Pod")]}, 'supported values: "ConfigMap", "Secret"'),
@@ -196,8 +202,8 @@ def test_a_definition_that_comes_changes_its_version_and_goes(
     both["spec"]["versions"][0]["served"] = False
     stage.api.patch(path_of(both), {"spec": both["spec"]})
     stage.change("Secret", "s", k="third-value")
-    said = injecting.said(one, "TargetMissing", words="but in")
-    assert said.endswith(f"{group}/v1alpha1, but in {group}/v1; change spec.to.apiVersion")
+    said = injecting.said(one, "TargetMissing", words="not in")
+    assert said.endswith(f"in {group}/v1, not in {group}/v1alpha1; change spec.to.apiVersion")
     injecting.edit(one, to={"apiVersion": f"{group}/v1"})
     new = {**widget, "apiVersion": f"{group}/v1"}
     found = injecting.holds(new, "third-value", "spec", "token")

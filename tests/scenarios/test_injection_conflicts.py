@@ -30,8 +30,8 @@ def test_the_second_of_two_injections_for_one_field_waits_for_the_first_to_go(
     for one in (second, around):
         said = injecting.said(one, "Claimed", "Conflict")
         assert said == (
-            f"True: Injection {stage.namespace}/z-first writes to .spec.nested.token of Gadget "
-            f"{stage.namespace}/g already; it came first"
+            f"True: Injection {stage.namespace}/z-first came first and already writes to "
+            f".spec.nested.token of Gadget {stage.namespace}/g"
         )
         assert injecting.condition(one)["status"] == "False"
     assert stage.get(gadget("g"))["spec"] == {"nested": {"token": "of-a"}}
@@ -66,7 +66,8 @@ def test_a_field_that_somebody_takes_back_is_left_to_them_after_a_few_tries(
     _take_back(stage)
     said = injecting.said(one, "TakenBack", "Conflict")
     assert said.startswith(
-        f"True: .spec.token of Gadget {stage.namespace}/g was taken back 4 times, and gitops has it"
+        f"True: .spec.token of Gadget {stage.namespace}/g was taken back 4 times and is now owned "
+        "by gitops"
     )
     tried = len(writes(audit(injecting.kubeconfig), "gadgets"))
     assert tried == 4
@@ -156,7 +157,7 @@ def test_what_is_not_of_its_namespace_must_let_an_injection_use_it(
     injecting.run()
     for one in made:
         said = injecting.said(one, "NotAllowed", "Forbidden")
-        assert f"its owner annotates it with reroll.dev/allow-from: '{stage.namespace}'" in said
+        assert f"its owner must annotate it with reroll.dev/allow-from: '{stage.namespace}'" in said
     assert "token" not in there.get(abroad)["spec"]
 
     allow = {"metadata": {"annotations": {"reroll.dev/allow-from": f"other, {stage.namespace}"}}}

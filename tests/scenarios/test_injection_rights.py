@@ -89,8 +89,8 @@ def test_a_target_that_may_not_be_watched_is_written_and_its_blindness_told(
     told = 'reroll_watch_state{resource="gadgets.example.com",state="forbidden"}'
     assert web.metrics()[told] == 1
     assert said == (
-        "True: changes of the target go unseen: grant `list` and `watch` on gadgets.example.com in "
-        f"namespace {stage.namespace}"
+        "True: changes of the target go unnoticed: grant `list` and `watch` on gadgets.example.com "
+        f"in namespace {stage.namespace}"
     )
     assert injecting.condition(one)["status"] == "True"
     assert stage.get(gadget("g"))["spec"]["token"] == "value"

@@ -77,8 +77,7 @@ class World:
         """Workloads that are kept as if they were opted in, whether or not they are."""
         self.latest = 0
         """The highest version of any workload that was seen."""
-        self.others: dict[str, Callable[[Key], None]] = {}
-        """Who is told of the sources that users which are no workloads use, by their kind."""
+        self._subscribers: dict[str, Callable[[Key], None]] = {}
         self._clock = clock
         self._scope = scope
         self.dialects, self.tables = scope.dialects, scope.tables
@@ -322,11 +321,15 @@ class World:
         tracked = self.workloads.get(key)
         return self.sources.older_than(tracked.recorded, sources) if tracked else []
 
+    def subscribe(self, kind: str, wake: Callable[[Key], None]) -> None:
+        """Have `wake(user)` called when a source changes that an object of this kind uses."""
+        self._subscribers[kind] = wake
+
     def _notice(self, key: Key, changed: bool) -> None:
         tracked = self.workloads.get(key)
         if tracked is None:
-            if other := self.others.get(key.kind):
-                other(key)
+            if wake := self._subscribers.get(key.kind):
+                wake(key)
             return
         if changed:
             now = self._clock.now()

@@ -12,13 +12,13 @@ from reroll.core.model.fieldpaths import (
     Name,
     Path,
     PathError,
+    addition,
     document,
-    find,
+    locate,
     overlap,
     parse,
     pointer_text,
     text,
-    written_value,
 )
 
 
@@ -56,16 +56,16 @@ def test_a_path_is_read(written: str, path: Path) -> None:
     [
         ("", "the path is empty; write e.g. .spec.storage.accessKey"),
         ("$", "the path is empty; write e.g. .spec.storage.accessKey"),
-        ("[0].a", "the path begins with [0]; an object begins with a field: .spec"),
-        (".spec..a", "at character 6 of the path: `..` means several places"),
-        (".spec.*", "at character 7 of the path: a wildcard means several places"),
-        (".spec.a[*]", "at character 8 of the path: a wildcard means several places"),
-        (".spec.", "at character 7 of the path: a name of a field is missing"),
-        (".spec.a[1:2]", "at character 8 of the path: a slice means several places"),
-        (".spec.a[?(@.n>3)]", "at character 8 of the path: this filter cannot be read"),
+        ("[0].a", "the path starts with [0]; it must start with a field such as .spec"),
+        (".spec..a", "at character 6 of the path: `..` matches several places"),
+        (".spec.*", "at character 7 of the path: a wildcard matches several places"),
+        (".spec.a[*]", "at character 8 of the path: a wildcard matches several places"),
+        (".spec.", "at character 7 of the path: the name of a field is missing"),
+        (".spec.a[1:2]", "at character 8 of the path: a slice matches several places"),
+        (".spec.a[?(@.n>3)]", "at character 8 of the path: this filter is not supported"),
         (".spec.a]", "at character 8 of the path: ']' is not a step such as"),
         ("{$.spec.a[}", "at character 10 of the path: a step such as"),
-        ("." + "a" * 600, "the path has 601 characters; at most 512 can be read"),
+        ("." + "a" * 600, "the path has 601 characters; at most 512 are allowed"),
     ],
 )
 def test_a_mistake_is_told_with_its_place(written: str, sentence: str) -> None:
@@ -103,7 +103,7 @@ OBJECT = {
 def test_a_place_that_is_not_there_is_made_with_one_operation(
     written: str, pointer: str, value: object
 ) -> None:
-    assert written_value(find(OBJECT, parse(written)), "NEW") == (pointer, value)
+    assert addition(locate(OBJECT, parse(written)), "NEW") == (pointer, value)
 
 
 @pytest.mark.parametrize(
@@ -115,18 +115,18 @@ def test_a_place_that_is_not_there_is_made_with_one_operation(
         (".spec.list[4].v", ".spec.list has 4 items, so there is no [4]"),
         (
             '.spec.list[?(@.name=="z")].v',
-            '.spec.list has no item with [?(@.name=="z")]; it must be one',
+            '.spec.list has no item with [?(@.name=="z")]; exactly one is needed',
         ),
         (
             '.spec.list[?(@.name=="y")].v',
-            '.spec.list has 2 items with [?(@.name=="y")]; it must be one',
+            '.spec.list has 2 items with [?(@.name=="y")]; exactly one is needed',
         ),
         (".spec.other[0].v", "there is no list at .spec.other"),
     ],
 )
 def test_a_place_that_cannot_be_is_told(written: str, sentence: str) -> None:
     with pytest.raises(PathError) as error:
-        find(OBJECT, parse(written))
+        locate(OBJECT, parse(written))
     assert str(error.value) == sentence
 
 
@@ -135,7 +135,7 @@ def test_the_smallest_document_holds_a_value_at_its_path_and_nothing_else() -> N
 
     made = document(path, 3)
     assert made == {"spec": {"env": [{"name": "KEY", "value": 3}]}}
-    assert find(made, path).value == 3
+    assert locate(made, path).value == 3
 
 
 def test_a_pointer_escapes_what_has_a_meaning_in_it() -> None:

@@ -12,16 +12,16 @@ from reroll.core.tables.reasons import Reason
 from reroll.features.injection.decide import (
     CONDITIONS,
     TRIES,
-    Seen,
+    FieldState,
     Target,
     Verdict,
-    described,
+    attempt,
+    describe,
     first_claim,
     holds,
     is_ready,
     loop,
     status_of,
-    turn,
 )
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -43,8 +43,11 @@ def an(name: str = "one", *, age: int = 0, path: str = ".spec.token", **spec: An
 @pytest.mark.parametrize(
     ("spec", "problem"),
     [
-        ({"path": ".metadata.labels.x"}, "spec.to.path: a value can be put anywhere but into"),
-        ({"path": ".spec"}, "spec.to.path: .spec is a whole part of an object; name a field"),
+        (
+            {"path": ".metadata.labels.x"},
+            "spec.to.path: a value cannot be written to metadata, status,",
+        ),
+        ({"path": ".spec"}, "spec.to.path: .spec is a whole section; name a field in it"),
         ({"path": ".spec["}, "spec.to.path: at character 6 of the path: "),
         ({"from": [{"name": "a", "key": "k"}] * 2}, "spec.from: several keys need spec.template"),
         (
@@ -53,15 +56,15 @@ def an(name: str = "one", *, age: int = 0, path: str = ".spec.token", **spec: An
         ),
         (
             {"to": {"apiVersion": "apps/v1", "kind": "Deployment"}},
-            "spec.to: Reroll writes to a Deployment for work of its own",
+            "spec.to: a Deployment cannot be a target, because Reroll itself writes to it",
         ),
         (
             {"to": {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease"}},
-            "spec.to: Reroll writes to a Lease for work of its own",
+            "spec.to: a Lease cannot be a target, because Reroll itself writes to it",
         ),
         (
             {"to": {"apiVersion": "v1", "kind": "Secret"}, "path": ".stringData.x"},
-            "spec.to.path: stringData is never shown again",
+            "spec.to.path: the API server never returns stringData",
         ),
     ],
 )
@@ -109,30 +112,31 @@ def test_a_way_back_is_found_however_long_it_is() -> None:
 
 PLACE = Written("example.com/v1", "Gadget", "g", ".spec.token", "shop", "1")
 WRITTEN = Status(observed_generation=1, target=PLACE, digest="d")
-THERE, THEIRS = Seen(there=True, owned=True), Seen(there=False, owned=False)
+THERE = FieldState(in_place=True, owned=True)
+THEIRS = FieldState(in_place=False, owned=False)
 
 
 def test_what_is_there_is_not_written_again() -> None:
-    assert not turn(WRITTEN, PLACE, "d", 1, THERE).write
-    assert not turn(Status(), PLACE, "d", 1, THERE).write
+    assert not attempt(WRITTEN, PLACE, "d", 1, THERE).write
+    assert not attempt(Status(), PLACE, "d", 1, THERE).write
 
 
 def test_what_is_taken_back_is_tried_a_few_times_and_then_left() -> None:
     status, tries = WRITTEN, 0
-    while (now := turn(status, PLACE, "d", 1, THEIRS)).write:
+    while (now := attempt(status, PLACE, "d", 1, THEIRS)).write:
         status = msgspec.structs.replace(status, taken_back=now.taken_back)
         tries += 1
     assert tries == TRIES
     left = msgspec.structs.replace(status, taken_back=now.taken_back)
-    assert not turn(left, PLACE, "d", 1, THEIRS).write
+    assert not attempt(left, PLACE, "d", 1, THEIRS).write
 
     again = msgspec.structs.replace(PLACE, uid="2")
     for place, digest, generation in ((PLACE, "e", 1), (PLACE, "d", 2), (again, "d", 1)):
-        assert turn(left, place, digest, generation, THEIRS) == (True, 0)
+        assert attempt(left, place, digest, generation, THEIRS) == (True, 0)
 
 
 def test_a_value_that_is_there_by_chance_is_made_our_own_and_counts_for_nothing() -> None:
-    assert turn(WRITTEN, PLACE, "d", 1, Seen(there=True, owned=False)) == (True, 0)
+    assert attempt(WRITTEN, PLACE, "d", 1, FieldState(in_place=True, owned=False)) == (True, 0)
 
 
 @pytest.mark.parametrize(
@@ -191,4 +195,4 @@ def test_an_injection_can_hold_though_changes_of_its_target_go_unseen() -> None:
     ],
 )
 def test_a_value_is_described_and_not_shown(value: Any, text: str) -> None:
-    assert described(value) == text
+    assert describe(value) == text

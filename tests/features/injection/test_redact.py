@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reroll.features.injection.redact import HIDDEN, hidden
+from reroll.features.injection.redact import HIDDEN, redact
 
 VALUE = "correct-horse"
 
@@ -36,17 +36,17 @@ VALUE = "correct-horse"
     ],
 )
 def test_the_words_stay_and_the_value_goes(words: str, shown: str) -> None:
-    assert hidden(words, [VALUE.encode()], VALUE) == shown
+    assert redact(words, [VALUE.encode()], VALUE) == shown
 
 
 def test_words_that_could_hold_a_short_value_anywhere_are_left_out() -> None:
-    assert hidden("spec.n: 42 is too large", [b"42"], 42) == ""
+    assert redact("spec.n: 42 is too large", [b"42"], 42) == ""
 
 
 def test_parts_of_an_object_are_values_too() -> None:
     made = {"password": "hunter2222", "more": ["another-one"]}
 
-    shown = hidden("no hunter2222, no another-one", [json.dumps(made).encode()], made)
+    shown = redact("no hunter2222, no another-one", [json.dumps(made).encode()], made)
     assert shown == f"no {HIDDEN}, no {HIDDEN}"
 
 
@@ -60,6 +60,6 @@ def test_no_value_is_repeated_however_it_is_quoted(value: str, how: str) -> None
     }[how]
 
     raw = value.encode(errors="replace")
-    shown = hidden(f"<<{quoted}>>", [raw], value)
+    shown = redact(f"<<{quoted}>>", [raw], value)
     inner = quoted.strip('"')
     assert inner not in shown.removeprefix("<<").removesuffix(">>") or inner in HIDDEN

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 from reroll.core.model.injection import LARGEST, Injection, Manifest, read
 from reroll.core.model.key import Key
+from reroll.features.injection.decide import BlockedError
 from reroll.features.injection.templates import DEEPEST, FILTERS, TemplateError, render
-from reroll.features.injection.values import UnusableError, make
+from reroll.features.injection.values import make
 
 SOURCE = Key("Secret", "shop", "s")
 
@@ -24,7 +25,7 @@ def an(*keys: str, **spec: Any) -> Injection:
 
 
 def made(one: Injection, **content: bytes) -> Any:
-    return make(one, {SOURCE: content}).value
+    return make(one, {SOURCE: content}).desired
 
 
 @pytest.mark.parametrize(
@@ -45,17 +46,21 @@ def test_a_key_becomes_a_value(encoding: str, content: bytes, value: Any) -> Non
     ("encoding", "content", "sentence"),
     [
         ("string", b"ab\xff", "the value is binary (byte 2 is not UTF-8)"),
-        ("json", b'{"pass', "the value is not JSON, which encoding: json wants"),
-        ("json", b"hunter2", "the value is not JSON, which encoding: json wants"),
-        ("json", b"\xff", "the value is not JSON, which encoding: json wants"),
+        ("json", b'{"pass', "the value is not JSON, as encoding: json requires"),
+        ("json", b"hunter2", "the value is not JSON, as encoding: json requires"),
+        ("json", b"\xff", "the value is not JSON, as encoding: json requires"),
         ("json", b"null", "the value is the JSON null"),
-        ("string", b"x" * (LARGEST + 1), "the keys hold 262145 bytes; at most 262144 are written"),
+        (
+            "string",
+            b"x" * (LARGEST + 1),
+            "the keys hold 262145 bytes, more than the 262144 that are allowed",
+        ),
     ],
 )
 def test_what_makes_no_value_is_told_without_it(
     encoding: str, content: bytes, sentence: str
 ) -> None:
-    with pytest.raises(UnusableError) as error:
+    with pytest.raises(BlockedError) as error:
         made(an("k", encoding=encoding), k=content)
     assert str(error.value).startswith(sentence)
     assert "hunter2" not in str(error.value)
@@ -68,7 +73,7 @@ def test_a_template_joins_keys_and_calls_them_by_names_that_can_be_written() -> 
 
 
 def test_binary_has_no_place_in_a_template() -> None:
-    with pytest.raises(UnusableError, match="key k of Secret shop/s is binary"):
+    with pytest.raises(BlockedError, match="key k of Secret shop/s is binary"):
         made(an("k", template="{{ k }}"), k=b"\xff")
 
 
@@ -90,7 +95,7 @@ def test_a_template_makes_text(template: str, text: str) -> None:
 @pytest.mark.parametrize(
     ("template", "sentence"),
     [
-        ("a\n{{ c }}", "line 2: there is no c; spec.from has a, b"),
+        ("a\n{{ c }}", "line 2: there is no variable c; spec.from has a, b"),
         ("\n\n{{ a", "line 3: unexpected end of template"),
         ("{{ a.__class__ }}", "line 1: an attribute (`.name`) cannot be used in a template"),
         ("{{ a['x'] }}", "line 1: an item (`[…]`) cannot be used in a template"),
@@ -105,7 +110,7 @@ def test_a_template_makes_text(template: str, text: str) -> None:
         ("{{ a|center(10000000) }}", "line 1: "),
         ("{{ a|trim('x') }}", "line 1: the filter trim takes no arguments"),
         ("{{ a" + "|b64encode" * (DEEPEST + 1) + " }}", "line 1: more than 4 filters in a row"),
-        ("x\n{{ a|b64decode }}", "line 2: b64decode: it is not base64 of a text"),
+        ("x\n{{ a|b64decode }}", "line 2: b64decode: the input is not text in base64"),
     ],
 )
 def test_what_a_template_may_not_do_is_told_with_its_line(template: str, sentence: str) -> None:
@@ -116,7 +121,7 @@ def test_what_a_template_may_not_do_is_told_with_its_line(template: str, sentenc
 
 
 def test_a_template_that_makes_too_much_ends_before_it_is_made() -> None:
-    with pytest.raises(TemplateError, match="it makes more than 262144 bytes"):
+    with pytest.raises(TemplateError, match="its result has more than 262144 bytes"):
         render("{{ a }}" * 1000, {"a": "x" * LARGEST})
 
 

@@ -1,14 +1,12 @@
-"""`reroll explain injection/NAME`: what an Injection puts where, and whether it holds.
+"""`reroll explain injection/NAME`: what an Injection writes where, and whether it is in place.
 
-Values are never read: of its sources and its target the metadata is, which tells who wrote what.
+Values are never read: the metadata of its sources and its target tells who wrote what.
 """
 
 import argparse
 from collections.abc import Iterator
 from datetime import datetime
 from typing import Any, NamedTuple
-
-import msgspec
 
 from reroll.answers.configs import writes_of
 from reroll.cli import cluster
@@ -18,20 +16,16 @@ from reroll.cli.select import missing_sentence
 from reroll.cli.times import ago, moment
 from reroll.clock import SystemClock
 from reroll.core.model.fieldpaths import text
-from reroll.core.model.injection import KIND, PLURAL, Condition, Injection, Manifest, read
+from reroll.core.model.injection import KIND, PLURAL, Condition, From, Injection, Manifest, read
 from reroll.core.model.key import Key
 from reroll.core.observe.provenance import Write, Writes
-from reroll.features.injection.decide import Target
-from reroll.features.injection.objects import INJECTIONS
-from reroll.features.injection.ownership import Owner, owners
-from reroll.features.injection.writer import TargetMetadata
+from reroll.features.injection.decide import Target, target_of
+from reroll.features.injection.ownership import Owner
+from reroll.features.injection.writer import TargetHead
+from reroll.kube.resources import INJECTIONS
 from reroll.kube.view import View
 
-WORDS = frozenset({KIND.lower(), PLURAL, f"{PLURAL}.reroll.dev"})
-
-
-class _Target(msgspec.Struct, gc=False):
-    metadata: TargetMetadata
+WORDS = frozenset({KIND.lower(), PLURAL, INJECTIONS.full_name})
 
 
 def is_meant(argument: str) -> bool:
@@ -39,18 +33,25 @@ def is_meant(argument: str) -> bool:
     return argument.partition("/")[0].lower() in WORDS
 
 
-class Told(NamedTuple):
+class Explanation(NamedTuple):
     """All there is to show."""
 
-    one: Injection
+    injection: Injection
     sources: dict[Key, Writes]
     target: Target
     owners: list[Owner] | None
-    """Who owns the field now; `None`: there is no such object, or it may not be read."""
+    """The owners of the field now; `None`: its object does not exist, or may not be read."""
 
-    def last(self, source: Key, key: str) -> Write | None:
-        written = self.sources.get(source)
-        return written.last(frozenset({key})) if written else None
+    @property
+    def path(self) -> str:
+        return text(self.injection.path) or self.injection.spec.to.path
+
+    def source(self, each: From) -> Key:
+        return each.source(self.injection.key.namespace)
+
+    def last_write(self, each: From) -> Write | None:
+        writes = self.sources.get(self.source(each))
+        return writes.last(frozenset({each.key})) if writes else None
 
 
 def run(args: argparse.Namespace) -> int:
@@ -59,142 +60,143 @@ def run(args: argparse.Namespace) -> int:
         raise CommandError("write injection/NAME", Exit.USAGE)
 
     async def action(view: View) -> int:
-        told, now = await _told(view, name), SystemClock().now()
+        explanation, now = await _gather(view, name), SystemClock().now()
         if args.output == "json":
-            print_json({**_facts(told), "problems": view.gaps})
+            print_json({**_facts(explanation), "problems": view.gaps})
         else:
-            print_lines(_sentences(told, now))
-            _tables(told, now)
+            print_lines(_sentences(explanation, now))
+            _tables(explanation, now)
         warn(view.gaps)
         return Exit.FAILED if view.gaps else Exit.OK
 
     return cluster.look(args, action)
 
 
-async def _told(view: View, name: str) -> Told:
-    home = view.namespace or view.home
-    manifest = await view.get(INJECTIONS, home, name, Manifest)
+async def _gather(view: View, name: str) -> Explanation:
+    manifest = await view.get(INJECTIONS, view.namespace or view.home, name, Manifest)
     if manifest is None:
         others = await view.every(INJECTIONS, Manifest)
-        keys = [Key(KIND, one.metadata.namespace, one.metadata.name) for one in others]
+        keys = [Key(KIND, other.metadata.namespace, other.metadata.name) for other in others]
         raise CommandError("; ".join([missing_sentence(KIND, name, keys), *view.gaps]))
-    one = read(manifest)
-    to = one.spec.to
-    resource = await view.find(to.group, to.kind)
-    scope = (to.namespace or home) if resource is None or resource.namespaced else ""
-    found = resource and await view.get(
-        resource, scope or None, to.name, _Target, metadata_only=True
-    )
-    now = owners(found.metadata.managed_fields or [], one.path) if found else None
-    target = Target(to.group, to.kind, scope, to.name)
-    return Told(one, await writes_of(view, one.sources), target, now)
+    injection = read(manifest)
+    resource = await view.find(injection.spec.to.group, injection.spec.to.kind)
+    target = target_of(injection, namespaced=resource is None or resource.namespaced)
+    head = resource and await view.get(resource, target.namespace or None, target.name, TargetHead)
+    owners = head.owners(injection.path) if head else None
+    return Explanation(injection, await writes_of(view, injection.sources), target, owners)
 
 
-# What is shown
+# The text
 
 
-def _sentences(told: Told, now: datetime) -> Iterator[str]:
-    one = told.one
-    yield f"{one.key}"
-    yield f"  It puts {_what(one)} at {text(one.path) or one.spec.to.path} of {told.target}."
-    if one.spec.dry_run:
+def _sentences(explanation: Explanation, now: datetime) -> Iterator[str]:
+    injection, target = explanation.injection, explanation.target
+    yield str(injection.key)
+    yield f"  It writes {_value(injection)} to {explanation.path} of {target}."
+    if injection.spec.dry_run:
         yield "  It is a dry run: nothing is written."
-    yield f"  {_state(one)}"
-    if one.status.written:
-        yield f"  It was last written {ago(_time(one.status.written), now)} as {one.manager}."
-    yield f"  {_owned(told)}"
-    yield f"  Whoever may read {told.target} can read the value there."
+    yield f"  {_state(injection)}"
+    if written := _time(injection.status.written):
+        yield f"  It was last written {ago(written, now)} as {injection.manager}."
+    yield f"  {_ownership(explanation.owners)}"
+    yield f"  Anyone who may read {target} can read the value there."
 
 
-def _what(one: Injection) -> str:
-    home = one.key.namespace
-    keys = [f"key {each.key} of {_named(each.source(home), home)}" for each in one.spec.from_]
-    made = " through its template" if one.spec.template is not None else ""
-    how = "" if one.spec.encoding == "string" else f" as {one.spec.encoding}"
-    return f"{', '.join(keys)}{made}{how}"
+def _value(injection: Injection) -> str:
+    home, spec = injection.key.namespace, injection.spec
+    keys = [f"key {each.key} of {_named(each.source(home), home)}" for each in spec.from_]
+    template = " through its template" if spec.template is not None else ""
+    encoding = "" if spec.encoding == "string" else f" as {spec.encoding}"
+    return f"{', '.join(keys)}{template}{encoding}"
 
 
 def _named(source: Key, home: str) -> str:
     return f"{source.kind} {source.name}" if source.namespace == home else str(source)
 
 
-def _state(one: Injection) -> str:
-    ready = next((c for c in one.status.conditions if c.type == "Ready"), None)
+def _state(injection: Injection) -> str:
+    ready = next((c for c in injection.status.conditions if c.type == "Ready"), None)
     if ready is None:
         return "No controller has looked at it yet; is one running with --injections?"
-    old = "" if ready.observed_generation == one.generation else " (of an earlier spec)"
+    old = "" if ready.observed_generation == injection.generation else " (of an earlier spec)"
     return f"Decision: {ready.reason}: {ready.message}{old}."
 
 
-def _owned(told: Told) -> str:
-    if told.owners is None:
+def _ownership(owners: list[Owner] | None) -> str:
+    if owners is None:
         return "Its target does not exist, or may not be read."
-    if not told.owners:
-        return "Nobody owns the field now."
-    names = ", ".join(owner.manager for owner in told.owners)
-    return f"The field is owned by {names}."
+    if not owners:
+        return "No field manager owns the field."
+    return f"The field is owned by {', '.join(owner.manager for owner in owners)}."
 
 
-def _tables(told: Told, now: datetime) -> None:
-    home = told.one.key.namespace
-    rows = []
-    for each in told.one.spec.from_:
-        source = each.source(home)
-        last = told.last(source, each.key)
-        changed = f"{ago(last.at, now)} by {last.by}" if last else _unwritten(told, source)
-        rows.append((_named(source, home), each.key, each.called, changed))
-    print()
-    print_table(("SOURCE", "KEY", "VARIABLE", "CHANGED"), rows)
-    conditions = [
-        (one.type, one.status, one.reason, ago(_time(one.last_transition_time), now))
-        for one in told.one.status.conditions
+def _tables(explanation: Explanation, now: datetime) -> None:
+    home = explanation.injection.key.namespace
+    sources = [
+        (
+            _named(explanation.source(each), home),
+            each.key,
+            each.template_name,
+            _changed(explanation, each, now),
+        )
+        for each in explanation.injection.spec.from_
     ]
+    conditions = [
+        (each.type, each.status, each.reason, ago(_time(each.last_transition_time), now))
+        for each in explanation.injection.status.conditions
+    ]
+    print()
+    print_table(("SOURCE", "KEY", "VARIABLE", "CHANGED"), sources)
     if conditions:
         print()
         print_table(("CONDITION", "STATUS", "REASON", "SINCE"), conditions)
 
 
-def _unwritten(told: Told, source: Key) -> str:
-    return "no such key" if source in told.sources else "not there, or not readable"
+def _changed(explanation: Explanation, each: From, now: datetime) -> str:
+    if last := explanation.last_write(each):
+        return f"{ago(last.at, now)} by {last.by}"
+    is_known = explanation.source(each) in explanation.sources
+    return "no such key" if is_known else "missing, or not readable"
 
 
 def _time(written: str) -> datetime | None:
     return datetime.fromisoformat(written) if written else None
 
 
-def _facts(told: Told) -> dict[str, Any]:
-    one, status = told.one, told.one.status
+# JSON
+
+
+def _facts(explanation: Explanation) -> dict[str, Any]:
+    injection, owners = explanation.injection, explanation.owners
     return {
-        "injection": one.key._asdict(),
-        "target": {**told.target._asdict(), "path": text(one.path) or one.spec.to.path},
-        "dryRun": one.spec.dry_run,
-        "sources": [_source(told, place) for place in range(len(one.spec.from_))],
-        "conditions": [_condition(condition) for condition in status.conditions],
-        "written": status.written or None,
-        "takenBack": status.taken_back,
-        "fieldManager": one.manager,
-        "owners": None if told.owners is None else [owner._asdict() for owner in told.owners],
+        "injection": injection.key._asdict(),
+        "target": {**explanation.target._asdict(), "path": explanation.path},
+        "dryRun": injection.spec.dry_run,
+        "sources": [_source(explanation, each) for each in injection.spec.from_],
+        "conditions": [_condition(each) for each in injection.status.conditions],
+        "written": injection.status.written or None,
+        "takenBack": injection.status.taken_back,
+        "fieldManager": injection.manager,
+        "owners": None if owners is None else [owner._asdict() for owner in owners],
     }
 
 
-def _source(told: Told, place: int) -> dict[str, Any]:
-    each = told.one.spec.from_[place]
-    source = each.source(told.one.key.namespace)
-    last = told.last(source, each.key)
+def _source(explanation: Explanation, each: From) -> dict[str, Any]:
+    last = explanation.last_write(each)
     return {
-        **source._asdict(),
+        **explanation.source(each)._asdict(),
         "key": each.key,
-        "variable": each.called,
+        "variable": each.template_name,
         "changed": moment(last.at) if last else None,
         "changedBy": last.by if last else None,
     }
 
 
-def _condition(one: Condition) -> dict[str, Any]:
+def _condition(condition: Condition) -> dict[str, Any]:
     return {
-        "type": one.type,
-        "status": one.status,
-        "reason": one.reason,
-        "message": one.message,
-        "since": one.last_transition_time,
+        "type": condition.type,
+        "status": condition.status,
+        "reason": condition.reason,
+        "message": condition.message,
+        "since": condition.last_transition_time,
     }

@@ -125,9 +125,10 @@ async def _supervise(context: Context, stop: asyncio.Event) -> None:
 
         features.append(Webhook(client, clock, settings, namespace))
     if settings.injections:
+        from reroll.engine.ports import EnginePort
         from reroll.features.injection.feature import Injections
 
-        injections = Injections(client, clock, settings, bus, world, supervisor.watches)
+        injections = Injections(context, EnginePort(world), supervisor.watches)
         metrics.count_injections(injections)
         features.append(injections)
     await supervisor.run(features, stop)

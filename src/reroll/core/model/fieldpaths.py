@@ -1,8 +1,8 @@
-"""Where in an object: the part of JSONPath that names one place which can be written.
+"""Paths to one field of an object: the part of JSONPath that names exactly one.
 
 `.spec.storage['s3.main'].keys[0]`, `.spec.env[?(@.name=="KEY")].value`: names, indexes, and filters
-that choose one item of a list by one of its fields. Pure. A path that cannot be read is a
-`PathError`: a sentence with the place in the text.
+that select one item of a list by one of its fields. Pure. A path that cannot be parsed is a
+`PathError`: a sentence with the position in the text.
 """
 
 import re
@@ -19,15 +19,15 @@ _FILTER = re.compile(
 )
 _ESCAPED = re.compile(r"\\(.)")
 _UNSUPPORTED = {
-    "*": "a wildcard means several places",
-    "..": "`..` means several places",
-    ":": "a slice means several places",
-    ",": "a union means several places",
+    "*": "a wildcard matches several places",
+    "..": "`..` matches several places",
+    ":": "a slice matches several places",
+    ",": "a union matches several places",
 }
 
 
 class PathError(ValueError):
-    """A path that cannot be read, or that leads nowhere in an object."""
+    """A path that cannot be parsed, or that cannot exist in an object."""
 
 
 class Name(NamedTuple):
@@ -49,7 +49,7 @@ class Index(NamedTuple):
 
 
 class Filter(NamedTuple):
-    """The item of a list of which a field has a value."""
+    """The item of a list whose field has a value."""
 
     field: str
     value: str | int
@@ -67,14 +67,14 @@ Path = tuple[Step, ...]
 
 
 def text(path: Path) -> str:
-    """The one way in which we write a path."""
+    """The canonical spelling of a path."""
     return "".join(map(str, path))
 
 
 def parse(written: str) -> Path:
-    """The steps of a path, with or without the `$` or the braces that other tools want."""
+    """The steps of a path, with or without the `$` or the braces of other tools."""
     if len(written) > LONGEST:
-        raise PathError(f"the path has {len(written)} characters; at most {LONGEST} can be read")
+        raise PathError(f"the path has {len(written)} characters; at most {LONGEST} are allowed")
     body = written.strip()
     offset = len(written) - len(written.lstrip())
     if body.startswith("{") and body.endswith("}"):
@@ -88,42 +88,44 @@ def parse(written: str) -> Path:
     if not steps:
         raise PathError("the path is empty; write e.g. .spec.storage.accessKey")
     if not isinstance(steps[0], Name):
-        raise PathError(f"the path begins with {steps[0]}; an object begins with a field: .spec")
+        raise PathError(
+            f"the path starts with {steps[0]}; it must start with a field such as .spec"
+        )
     return tuple(steps)
 
 
 def _step(body: str, at: int, offset: int) -> tuple[Step, int]:
     if body.startswith("..", at):
-        raise _at(at + offset, _UNSUPPORTED[".."])
+        raise _at(at + offset, _why("..", ""))
     begins = at + 1 if body[at] == "." else at
     if body[at] == "." or at == 0:
         if word := _WORD.match(body, begins):
             return Name(word[0]), word.end()
         if body[at] == ".":
-            raise _at(begins + offset, _why(body[begins : begins + 1], "a name of a field"))
+            raise _at(begins + offset, _why(body[begins : begins + 1], "the name of a field"))
     if match := _QUOTED.match(body, at):
         return Name(_plain(match[1] if match[1] is not None else match[2])), match.end()
     if match := _INDEX.match(body, at):
         return Index(int(match[1])), match.end()
     if match := _FILTER.match(body, at):
-        found = match[2] if match[2] is not None else match[3]
-        value = int(match[4]) if match[4] is not None else _plain(found)
+        quoted = match[2] if match[2] is not None else match[3]
+        value = int(match[4]) if match[4] is not None else _plain(quoted)
         return Filter(match[1], value), match.end()
-    raise _at(at + offset, _unreadable(body[at:]))
+    raise _at(at + offset, _unsupported(body[at:]))
 
 
-def _unreadable(rest: str) -> str:
+def _unsupported(rest: str) -> str:
     inside = rest[1:].partition("]")[0] if rest.startswith("[") else rest[0]
     if inside.startswith("?"):
-        return 'this filter cannot be read; one field must equal one text: [?(@.name=="x")]'
+        return 'this filter is not supported; compare one field: [?(@.name=="x")]'
     sign = next((sign for sign in _UNSUPPORTED if sign in inside), inside[:1])
     return _why(sign, 'a step such as .name, [0] or [?(@.name=="x")]')
 
 
-def _why(found: str, wanted: str) -> str:
-    if found in _UNSUPPORTED:
-        return f"{_UNSUPPORTED[found]}, and one must be written"
-    return f"{found!r} is not {wanted}" if found else f"{wanted} is missing"
+def _why(sign: str, expected: str) -> str:
+    if sign in _UNSUPPORTED:
+        return f"{_UNSUPPORTED[sign]}, but only one can be written"
+    return f"{sign!r} is not {expected}" if sign else f"{expected} is missing"
 
 
 def _at(position: int, why: str) -> PathError:
@@ -149,23 +151,23 @@ def overlap(one: Path, other: Path) -> bool:
     )
 
 
-class Place(NamedTuple):
-    """A path as it is in one object."""
+class Location(NamedTuple):
+    """A path resolved in one object."""
 
     pointer: tuple[str | int, ...]
-    """The keys and indexes of as many steps as there are in the object."""
+    """The keys and indexes of the steps that exist."""
     value: Any
     """What the last of these leads to."""
     missing: tuple[str, ...]
-    """The names of the steps that are not there, which can be made."""
+    """The names of the fields that do not exist yet and can be created."""
 
     @property
-    def is_there(self) -> bool:
+    def exists(self) -> bool:
         return not self.missing
 
 
-def find(document: Any, path: Path) -> Place:
-    """Where a path leads; `PathError` where no writing could make it lead anywhere."""
+def locate(document: Any, path: Path) -> Location:
+    """Where a path leads; `PathError` where no write could make it lead anywhere."""
     here, pointer = document, list[str | int]()
     for number, step in enumerate(path):
         if isinstance(step, Name):
@@ -173,39 +175,36 @@ def find(document: Any, path: Path) -> Place:
                 raise PathError(
                     f"{text(path[:number])} is {_kind(here)}, so it has no field {step}"
                 )
-            if step.name not in here or here[step.name] is None:
-                return Place(tuple(pointer), here, _names(path, number))
+            if here.get(step.name) is None:
+                return Location(tuple(pointer), here, _new_names(path, number))
             key: str | int = step.name
         else:
-            key = _item(here, path, number)
+            key = _item(here, step, text(path[:number]))
         here = here[key]
         pointer.append(key)
-    return Place(tuple(pointer), here, ())
+    return Location(tuple(pointer), here, ())
 
 
-def _names(path: Path, number: int) -> tuple[str, ...]:
-    """The steps that are not there: only fields can be made, items of lists are somebody else's."""
-    made = []
-    for step in path[number:]:
-        if not isinstance(step, Name):
-            raise PathError(f"there is no list at {text(path[:number])}{path[number]}")
-        made.append(step.name)
-    return tuple(made)
+def _new_names(path: Path, number: int) -> tuple[str, ...]:
+    """The steps from `number` on. Fields can be created; items of a list belong to its owner."""
+    names = tuple(step.name for step in path[number:] if isinstance(step, Name))
+    if len(names) < len(path) - number:
+        raise PathError(f"there is no list at {text(path[: number + 1])}")
+    return names
 
 
-def _item(here: Any, path: Path, number: int) -> int:
-    step, where = path[number], text(path[:number])
+def _item(here: Any, step: Index | Filter, where: str) -> int:
     if not isinstance(here, list):
         raise PathError(f"{where} is {_kind(here)}, not a list")
     if isinstance(step, Index):
         if step.place >= len(here):
             raise PathError(f"{where} has {len(here)} items, so there is no {step}")
         return step.place
-    found = [place for place, item in enumerate(here) if step.holds(item)]  # type: ignore[union-attr]
-    if len(found) != 1:
-        count = "no item" if not found else f"{len(found)} items"
-        raise PathError(f"{where} has {count} with {step}; it must be one")
-    return found[0]
+    matches = [place for place, item in enumerate(here) if step.holds(item)]
+    if len(matches) != 1:
+        count = f"{len(matches)} items" if matches else "no item"
+        raise PathError(f"{where} has {count} with {step}; exactly one is needed")
+    return matches[0]
 
 
 def _kind(value: Any) -> str:
@@ -214,26 +213,22 @@ def _kind(value: Any) -> str:
 
 
 def document(path: Path, value: Any) -> dict[str, Any]:
-    """The smallest object with a value at a path, to be applied.
-
-    An index cannot be applied; see `core.ownership.can_be_applied`.
-    """
-    made = value
+    """The smallest object with a value at a path, for server-side apply, which knows no index."""
     for step in reversed(path):
         if isinstance(step, Filter):
-            made = [{step.field: step.value, **made}]
+            value = [{step.field: step.value, **value}]
         else:
-            made = {str(step[0]): made}
-    return dict(made)
+            value = {str(step[0]): value}
+    return dict(value)
 
 
-def written_value(place: Place, value: Any) -> tuple[str, Any]:
-    """The JSON pointer to add at, and what to add there, so that the value is at the place."""
-    if place.is_there:
-        return pointer_text(place.pointer), value
-    for name in reversed(place.missing[1:]):
+def addition(location: Location, value: Any) -> tuple[str, Any]:
+    """The JSON pointer to add at, and what to add there, so that the value is at the location."""
+    if location.exists:
+        return pointer_text(location.pointer), value
+    for name in reversed(location.missing[1:]):
         value = {name: value}
-    return pointer_text((*place.pointer, place.missing[0])), value
+    return pointer_text((*location.pointer, location.missing[0])), value
 
 
 def pointer_text(parts: Sequence[str | int]) -> str:

@@ -1,6 +1,6 @@
 """An Injection: a piece of Secrets and ConfigMaps that is kept in a field of another object.
 
-Pure: what a manifest says, as values. What follows from it is in `core.injecting`.
+Pure: what a manifest says, typed and checked as far as that needs no cluster.
 """
 
 import hashlib
@@ -21,10 +21,10 @@ FINALIZER = "reroll.dev/injection"
 SOURCES = tuple(row.name for row in SOURCE_KINDS if not row.group)
 """ConfigMap and Secret."""
 LARGEST = 256 * 1024
-"""Bytes of a value: an object is sent whole to everybody who watches it."""
+"""Bytes of a value: every watcher of an object receives all of it."""
 LONGEST_MANAGER = 128
-_NO_WORD = re.compile(r"\W")
-_WRITABLE = "a value can be put anywhere but into metadata and status"
+_NOT_IN_NAMES = re.compile(r"\W")
+UNWRITABLE = "a value cannot be written to metadata, status, apiVersion or kind"
 
 
 class From(msgspec.Struct, frozen=True, gc=False):
@@ -37,9 +37,9 @@ class From(msgspec.Struct, frozen=True, gc=False):
     variable: str = ""
 
     @property
-    def called(self) -> str:
-        """What a template calls it."""
-        return self.variable or _NO_WORD.sub("_", self.key)
+    def template_name(self) -> str:
+        """Its variable in a template."""
+        return self.variable or _NOT_IN_NAMES.sub("_", self.key)
 
     def source(self, home: str) -> Key:
         return Key(self.kind, self.namespace or home, self.name)
@@ -77,25 +77,14 @@ class Condition(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     observed_generation: int = 0
 
 
-class Written(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
+class Written(To, frozen=True, gc=False, rename="camel", omit_defaults=True):
     """Where a value was put last."""
 
-    api_version: str
-    kind: str
-    name: str
-    path: str
-    namespace: str = ""
     uid: str = ""
 
-    def is_the_place_of(self, other: "Written") -> bool:
-        """Whether both mean one field of one object, in whatever version of its API."""
-        return (self.kind, self.name, self.namespace, self.uid, self.path) == (
-            other.kind,
-            other.name,
-            other.namespace,
-            other.uid,
-            other.path,
-        )
+    def is_same_field(self, other: "Written") -> bool:
+        """Whether both are one field of one object, in any version of its API."""
+        return msgspec.structs.replace(self, api_version=other.api_version) == other
 
 
 class Status(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
@@ -103,7 +92,7 @@ class Status(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_default
     conditions: tuple[Condition, ...] = ()
     target: Written | None = None
     digest: str = ""
-    """Of the value that was written last; keyed, as all digests of Secrets are."""
+    """Of the value that was written last; keyed, like every digest of a Secret."""
     written: str = ""
     taken_back: int = 0
 
@@ -115,7 +104,7 @@ class Manifest(msgspec.Struct, gc=False):
 
 
 class Injection(msgspec.Struct, frozen=True, gc=False):
-    """An Injection as it is decided on."""
+    """A parsed Injection."""
 
     key: Key
     uid: str
@@ -126,22 +115,22 @@ class Injection(msgspec.Struct, frozen=True, gc=False):
     status: Status = Status()
     path: Path = ()
     problem: str = ""
-    """Why its spec cannot be used, whatever the cluster holds."""
+    """Why its spec cannot be used in any cluster."""
     deleting: bool = False
     finalizers: tuple[str, ...] = ()
 
     @property
     def sources(self) -> frozenset[Key]:
-        return frozenset(one.source(self.key.namespace) for one in self.spec.from_)
+        return frozenset(each.source(self.key.namespace) for each in self.spec.from_)
 
     @property
     def removes(self) -> bool:
-        """Whether its value goes when it goes."""
+        """Whether its value is removed when it is deleted."""
         return self.spec.deletion_policy == "Remove"
 
     @property
     def manager(self) -> str:
-        """The field manager: one for each Injection, so that everybody sees whose a field is."""
+        """The field manager: one for each Injection, so that `managedFields` names it."""
         name = f"reroll-injection/{self.key.namespace}/{self.key.name}"
         if len(name) <= LONGEST_MANAGER:
             return name
@@ -151,7 +140,12 @@ class Injection(msgspec.Struct, frozen=True, gc=False):
 
 def read(manifest: Manifest) -> Injection:
     meta, spec = manifest.metadata, manifest.spec
-    found = Injection(
+    try:
+        path = fieldpaths.parse(spec.to.path)
+        problem = next(_problems(spec, path), "")
+    except PathError as error:
+        path, problem = (), f"spec.to.path: {error}"
+    return Injection(
         key=Key(KIND, meta.namespace, meta.name),
         uid=meta.uid,
         generation=meta.generation,
@@ -159,36 +153,35 @@ def read(manifest: Manifest) -> Injection:
         created=meta.creation_timestamp,
         spec=spec,
         status=manifest.status,
+        path=path,
+        problem=problem,
         deleting=meta.deletion_timestamp is not None,
         finalizers=tuple(meta.finalizers or ()),
     )
-    try:
-        path = fieldpaths.parse(spec.to.path)
-    except PathError as error:
-        return msgspec.structs.replace(found, problem=f"spec.to.path: {error}")
-    problem = next(_problems(spec, path), "")
-    return msgspec.structs.replace(found, path=path, problem=problem)
 
 
 def _problems(spec: Spec, path: Path) -> Iterator[str]:
     root = path[0].name if isinstance(path[0], Name) else ""
     if root in {"apiVersion", "kind", "metadata", "status"}:
-        yield f"spec.to.path: {_WRITABLE}"
+        yield f"spec.to.path: {UNWRITABLE}"
     if len(path) < 2:
-        yield f"spec.to.path: {fieldpaths.text(path)} is a whole part of an object; name a field"
+        yield f"spec.to.path: {fieldpaths.text(path)} is a whole section; name a field in it"
     group, kind = spec.to.group, spec.to.kind
     if (group, kind) in _OURS:
-        yield f"spec.to: Reroll writes to a {kind} for work of its own, so no Injection does"
+        yield f"spec.to: a {kind} cannot be a target, because Reroll itself writes to it"
     if (group, kind) == ("", "Secret") and root == "stringData":
-        yield "spec.to.path: stringData is never shown again; write to .data with encoding: base64"
+        yield (
+            "spec.to.path: the API server never returns stringData; write to .data with "
+            "encoding: base64"
+        )
     if spec.template is None and len(spec.from_) != 1:
-        yield "spec.from: several keys need spec.template, which says how they become one value"
-    names = [one.called for one in spec.from_]
-    for twice in sorted({name for name in names if names.count(name) > 1}):
-        yield f"spec.from: two keys are called {twice} in the template; name them with `variable`"
+        yield "spec.from: several keys need spec.template, which combines them into one value"
+    names = [each.template_name for each in spec.from_]
+    for name in sorted({name for name in names if names.count(name) > 1}):
+        yield f"spec.from: two keys are called {name} in the template; name them with `variable`"
 
 
 _OURS = frozenset(
     {(row.group, row.name) for row in KINDS} | {("coordination.k8s.io", "Lease"), (GROUP, KIND)}
 )
-"""Kinds for which Reroll has rights of its own: an Injection must not lend them to its author."""
+"""Kinds that Reroll may write to itself: an Injection must not lend that right to its author."""

@@ -1,7 +1,7 @@
-"""What follows from Injections: who is in whose way, what is written, what is told.
+"""The decisions about Injections: who owns a field, whether to write, what the status says.
 
-Pure. Whether a value that is not there any more may be written again is decided here too. No value
-is a part of any of it, but in `holds`.
+Pure. No value becomes part of a verdict: `holds` compares values and `describe` says what kind of
+value there is, and how large.
 """
 
 from collections.abc import Iterable, Mapping
@@ -16,18 +16,16 @@ from reroll.core.model.key import Key
 from reroll.core.tables.reasons import Reason
 
 TRIES = 3
-"""How often a field that somebody took back is written again, for one value."""
-
-
-# Who is in whose way
+"""How often one value is written again after its field was overwritten or removed."""
 
 
 class Target(NamedTuple):
-    """An object that is written to, whatever version of its API somebody names."""
+    """An object that is written to, in any version of its API."""
 
     group: str
     kind: str
     namespace: str
+    """Empty for a cluster-scoped object."""
     name: str
 
     @property
@@ -39,164 +37,175 @@ class Target(NamedTuple):
         return Key(self.kind, self.namespace, self.name)
 
     def __str__(self) -> str:
-        return f"{self.kind} {self.namespace}/{self.name}" if self.namespace else self.label
-
-    @property
-    def label(self) -> str:
-        return f"{self.kind} {self.name}"
+        return str(self.key) if self.namespace else f"{self.kind} {self.name}"
 
 
-def first_claim(one: Injection, others: Iterable[Injection]) -> Injection | None:
-    """Of the others with the same target, one that wrote to this place first."""
+def target_of(injection: Injection, *, namespaced: bool = True) -> Target:
+    to = injection.spec.to
+    namespace = (to.namespace or injection.key.namespace) if namespaced else ""
+    return Target(to.group, to.kind, namespace, to.name)
+
+
+# Conflicts between Injections
+
+
+def first_claim(injection: Injection, others: Iterable[Injection]) -> Injection | None:
+    """Of others with the same target, the oldest that claims this field before `injection`."""
     ahead = [
         other
         for other in others
-        if other.key != one.key
+        if other.key != injection.key
         and not other.spec.dry_run
         and not other.problem
         and not other.deleting
-        and _age(other) < _age(one)
-        and fieldpaths.overlap(one.path, other.path)
+        and _age(other) < _age(injection)
+        and fieldpaths.overlap(injection.path, other.path)
     ]
     return min(ahead, key=_age, default=None)
 
 
-def _age(one: Injection) -> tuple[str, Key]:
-    return one.created.isoformat() if one.created else "", one.key
+def _age(injection: Injection) -> tuple[str, Key]:
+    return injection.created.isoformat() if injection.created else "", injection.key
 
 
-def loop(start: Target, sources: Iterable[Key], feeds: Mapping[Key, Iterable[Key]]) -> list[Key]:
-    """The way from what is written back to what is read; empty if there is none.
+def loop(target: Target, sources: Iterable[Key], flows: Mapping[Key, Iterable[Key]]) -> list[Key]:
+    """The shortest way from what is written back to what is read; empty if there is none.
 
-    `feeds`: for a source, the sources that Injections write with what it holds.
+    `flows`: for a source, the sources that Injections write with its content.
     """
-    wanted, begin = frozenset(sources), start.key
-    if not start.is_source:
+    if not target.is_source:
         return []
-    ways, seen = [[begin]], {begin}
+    read = frozenset(sources)
+    ways, visited = [[target.key]], {target.key}
     while ways:
         way = ways.pop(0)
-        if way[-1] in wanted:
+        if way[-1] in read:
             return way
-        for after in feeds.get(way[-1], ()):
-            if after not in seen:
-                seen.add(after)
+        for after in flows.get(way[-1], ()):
+            if after not in visited:
+                visited.add(after)
                 ways.append([*way, after])
     return []
 
 
-# Whether to write again
+# Whether to write
 
 
-def holds(found: Any, wanted: Any) -> bool:
-    """Whether a value is there; what the API server fills in beside it does not matter."""
-    if isinstance(wanted, dict):
-        return isinstance(found, dict) and all(
-            name in found and holds(found[name], value) for name, value in wanted.items()
+def holds(observed: Any, desired: Any) -> bool:
+    """Whether a value is in place; what the API server fills in beside it does not matter."""
+    if isinstance(desired, dict):
+        return isinstance(observed, dict) and all(
+            name in observed and holds(observed[name], value) for name, value in desired.items()
         )
-    if isinstance(wanted, list):
+    if isinstance(desired, list):
         return (
-            isinstance(found, list) and len(found) == len(wanted) and all(map(holds, found, wanted))
+            isinstance(observed, list)
+            and len(observed) == len(desired)
+            and all(map(holds, observed, desired))
         )
-    return isinstance(found, bool) == isinstance(wanted, bool) and found == wanted
+    return isinstance(observed, bool) == isinstance(desired, bool) and observed == desired
 
 
-class Seen(NamedTuple):
-    """What is at the place now."""
+class FieldState(NamedTuple):
+    """A field of a target as it is now."""
 
-    there: bool
-    """The value that should be there is."""
+    in_place: bool
+    """It holds the desired value."""
     owned: bool
     """Our field manager owns it."""
 
 
-class Turn(NamedTuple):
+class Attempt(NamedTuple):
     write: bool
     taken_back: int
-    """How often the place was taken back, this time included."""
+    """How often this value was overwritten or removed, this time included."""
 
 
-def turn(status: Status, target: Written, digest: str, generation: int, seen: Seen) -> Turn:
+def attempt(
+    status: Status, target: Written, digest: str, generation: int, field: FieldState
+) -> Attempt:
     """Whether to write a value.
 
-    What we wrote and is not there any more was taken back. That is counted for one value, one spec
-    and one object: with another, it is tried anew.
+    A value that we wrote and that is no longer in place was taken back. That is counted for one
+    value, one spec and one object; the count starts again when any of them is another.
     """
     is_new = (
         status.digest != digest
         or status.observed_generation != generation
         or status.target is None
-        or not status.target.is_the_place_of(target)
+        or not status.target.is_same_field(target)
     )
-    if seen.there and seen.owned:
-        return Turn(write=False, taken_back=0 if is_new else status.taken_back)
+    if field.in_place and field.owned:
+        return Attempt(write=False, taken_back=0 if is_new else status.taken_back)
     if is_new:
-        return Turn(write=True, taken_back=0)
-    taken = min(status.taken_back + (not seen.there), TRIES + 1)
-    return Turn(write=taken <= TRIES, taken_back=taken)
+        return Attempt(write=True, taken_back=0)
+    taken_back = min(status.taken_back + (not field.in_place), TRIES + 1)
+    return Attempt(write=taken_back <= TRIES, taken_back=taken_back)
 
 
-# What the status tells
+# Verdicts and the status
 
 
 class Verdict(msgspec.Struct, frozen=True, gc=False):
-    """What came of looking at an Injection."""
+    """The outcome of one reconciliation."""
 
     reason: Reason
     message: str
     target: Written | None = None
-    """Where the value is; the status keeps what it says otherwise."""
+    """Where the value is; without one, the status keeps what it says."""
     digest: str = ""
     taken_back: int = 0
     wrote: bool = False
 
 
+class BlockedError(Exception):
+    """Why an Injection cannot be carried out now; no sentence holds a value."""
+
+    def __init__(self, reason: Reason, message: str, taken_back: int = 0) -> None:
+        super().__init__(message)
+        self.verdict = Verdict(reason, message, taken_back=taken_back)
+
+
 CONDITIONS: dict[str, frozenset[Reason]] = {
-    "Ready": frozenset({Reason.INJECTED}),
-    "Conflict": frozenset({Reason.CLAIMED, Reason.TAKEN_BACK}),
-    "SourceMissing": frozenset({Reason.SOURCE_MISSING}),
-    "Forbidden": frozenset({Reason.FORBIDDEN, Reason.SOURCE_FORBIDDEN, Reason.NOT_ALLOWED}),
+    kind: frozenset(reason for reason in Reason if reason.condition == kind)
+    for kind in ("Ready", "Conflict", "SourceMissing", "Forbidden")
 }
 """For each condition the reasons with which it is true."""
-_QUIET = {"Conflict": "NoConflict", "SourceMissing": "SourcesFound", "Forbidden": "Allowed"}
+_FALSE = {"Conflict": "NoConflict", "SourceMissing": "SourcesFound", "Forbidden": "Allowed"}
+"""The reason of a condition that is false and has nothing to tell."""
 
 
-def status_of(one: Injection, verdict: Verdict, blind: str, now: datetime) -> Status:
-    """The status after a look. `blind`: why changes of the target go unseen."""
-    before = {condition.type: condition for condition in one.status.conditions}
+def status_of(injection: Injection, verdict: Verdict, unwatched: str, now: datetime) -> Status:
+    """The status after a reconciliation. `unwatched`: why changes of the target go unnoticed."""
+    before, moment = injection.status, now.strftime("%Y-%m-%dT%H:%M:%SZ")
+    since = {(last.type, last.status): last.last_transition_time for last in before.conditions}
     conditions = []
     for kind, reasons in CONDITIONS.items():
-        holds = verdict.reason in reasons
+        is_true = verdict.reason in reasons
         reason, message = verdict.reason.word, verdict.message
-        if kind == "Forbidden" and blind and not holds:
-            holds, reason, message = True, Reason.FORBIDDEN.word, blind
-        elif not holds and kind != "Ready":
-            reason, message = _QUIET[kind], ""
-        state = "True" if holds else "False"
-        last = before.get(kind)
-        at = last.last_transition_time if last and last.status == state else _moment(now)
-        conditions.append(Condition(kind, state, reason, message[:1000], at, one.generation))
-    kept = one.status
+        if kind == "Forbidden" and unwatched and not is_true:
+            is_true, reason, message = True, Reason.FORBIDDEN.word, unwatched
+        elif not is_true and kind != "Ready":
+            reason, message = _FALSE[kind], ""
+        state = "True" if is_true else "False"
+        at = since.get((kind, state), moment)
+        conditions.append(Condition(kind, state, reason, message[:1000], at, injection.generation))
     return Status(
-        observed_generation=one.generation,
+        observed_generation=injection.generation,
         conditions=tuple(conditions),
-        target=verdict.target or kept.target,
-        digest=verdict.digest or kept.digest,
-        written=_moment(now) if verdict.wrote else kept.written,
+        target=verdict.target or before.target,
+        digest=verdict.digest or before.digest,
+        written=moment if verdict.wrote else before.written,
         taken_back=verdict.taken_back,
     )
 
 
-def _moment(now: datetime) -> str:
-    return now.strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
 def is_ready(status: Status) -> bool:
-    return any(one.type == "Ready" and one.status == "True" for one in status.conditions)
+    return any(each.type == "Ready" and each.status == "True" for each in status.conditions)
 
 
-def described(value: Any) -> str:
-    """A value as people may see it: what it is, and how much of it."""
+def describe(value: Any) -> str:
+    """A value as people may see it: its type and its size."""
     match value:
         case str():
             return f"a string of {_count(len(value), 'character')}"
@@ -210,5 +219,5 @@ def described(value: Any) -> str:
             return f"an object with {_count(len(value), 'field')}"
 
 
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}" if number == 1 else f"{number} {what}s"
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

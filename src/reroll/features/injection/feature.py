@@ -1,126 +1,77 @@
-"""The feature as a whole: Injections are watched on every replica, and worked on by the leader."""
+"""The feature as a whole: every replica watches Injections, and the leader reconciles them."""
 
 import asyncio
 from collections.abc import Iterator
 from typing import Any
 
-from reroll.clock import Clock
-from reroll.controller.logs import Log
-from reroll.controller.report import Teller
+from reroll.controller.context import Context
+from reroll.controller.feature import Feature
 from reroll.core.model.injection import KIND, Manifest
 from reroll.core.model.key import Key
-from reroll.engine.feeds import Feed
-from reroll.engine.world import World
-from reroll.features.injection.contents import Reader
+from reroll.engine.ports import EnginePort
+from reroll.features.injection.applier import Applier
 from reroll.features.injection.decide import is_ready
-from reroll.features.injection.injector import Injector
-from reroll.features.injection.objects import INJECTIONS
-from reroll.features.injection.registry import Book
-from reroll.features.injection.targets import Targets
-from reroll.kube.client import Client
-from reroll.kube.errors import Malformed
+from reroll.features.injection.reconciler import Reconciler
+from reroll.features.injection.registry import Registry
+from reroll.features.injection.status import StatusWriter
+from reroll.features.injection.targets import TargetWatches
+from reroll.features.injection.watching import Handler, Name, WatchFactory
+from reroll.kube.resources import INJECTIONS
 from reroll.kube.watch import Watch
-from reroll.settings.table import Settings
 
 WORKERS = 4
-log = Log("reroll")
 
 
-class InjectionFeed(Feed):
-    model = Manifest
-    kind = KIND
+class Injections(Feature):
+    """`watches`: where the watches of targets are added, for probes and metrics."""
 
-    def __init__(self, world: World, namespace: str | None, book: Book) -> None:
-        super().__init__(world, namespace, _odd)
-        self._book = book
-
-    def _seen(self, obj: Manifest, *, initial: bool) -> None:  # noqa: ARG002
-        self._book.seen(obj)
-
-    def _gone(self, key: Key, version: int) -> None:  # noqa: ARG002
-        self._book.gone(key)
-
-    def _known(self) -> Iterator[Key]:
-        keys = (one.key for one in self._book)
-        return (key for key in keys if self.namespace in {None, key.namespace})
-
-
-class Injections:
-    """`world` is the engine's: its watches tell of the sources.
-
-    `watches`: where those of targets are put, for whoever tells of their health.
-    """
-
-    def __init__(
-        self,
-        client: Client,
-        clock: Clock,
-        settings: Settings,
-        telemetry: Teller,
-        world: World,
-        watches: list[Watch[Any]],
-    ) -> None:
-        self._client, self._clock, self._settings, self._world = client, clock, settings, world
-        self.book = Book(world.sources, self._wake)
-        silence = settings.watch_silence.total_seconds()
-        self._targets = Targets(client, clock, silence, watches, self._wake)
-        reader = Reader(client, world, settings)
-        self.injector = Injector(client, clock, world, self.book, self._targets, reader, telemetry)
-        world.others[KIND] = self._wake
-        self._acting = False
+    def __init__(self, context: Context, engine: EnginePort, watches: list[Watch[Any]]) -> None:
+        client, clock, settings = context.client, context.clock, context.settings
+        self._namespaces: tuple[str | None, ...] = settings.namespaces or (None,)
+        self._registry = Registry(engine, self._wake)
+        self._factory = WatchFactory(client, clock, settings.watch_silence.total_seconds())
+        self._targets = TargetWatches(self._factory, watches, self._wake)
+        status = StatusWriter(client, self._registry)
+        applier = Applier(client, settings, engine, self._registry, self._targets, status)
+        self._reconciler = Reconciler(
+            clock, self._registry, self._targets, applier, status, context.bus
+        )
+        self._leads = False
+        engine.subscribe(KIND, self._wake)
 
     def count(self, *, ready: bool) -> int:
-        counted = (
-            one for one in self.book if self._world.namespaces.that_counts(one.key.namespace)
-        )
-        return sum(is_ready(one.status) is ready for one in counted)
-
-    async def prepare(self) -> None:
-        """Nothing is needed."""
+        counted = (each for each in self._registry if self._registry.counts(each))
+        return sum(is_ready(each.status) is ready for each in counted)
 
     def stages(self) -> Iterator[list[Watch[Any]]]:
-        places: tuple[str | None, ...] = self._settings.namespaces or (None,)
-        yield [self._watch(place) for place in places]
+        yield [self._watch(namespace) for namespace in self._namespaces]
 
-    def _watch(self, place: str | None) -> Watch[Any]:
-        def on_state(state: str, problem: str | None) -> None:
-            if problem:
-                log.warning("watch", resource=INJECTIONS.full_name, state=state, problem=problem)
+    def _watch(self, namespace: str | None) -> Watch[Manifest]:
+        def known() -> Iterator[Name]:
+            keys = (each.key for each in self._registry)
+            return (key[1:] for key in keys if namespace in {None, key.namespace})
 
-        return Watch(
-            self._client,
-            INJECTIONS,
-            Manifest,
-            InjectionFeed(self._world, place, self.book),
-            clock=self._clock,
-            namespace=place,
-            read_timeout=self._settings.watch_silence.total_seconds(),
-            on_state=on_state,
-        )
+        def removed(name: Name) -> None:
+            self._registry.remove(Key(KIND, *name))
 
-    async def read(self) -> None:
-        """Nothing but the watches."""
+        handler = Handler(known, self._registry.add, removed)
+        return self._factory.open(INJECTIONS, namespace, Manifest, handler)
 
     async def act(self) -> None:
-        self._acting = True
+        self._leads = True
         try:
-            for one in self.book:
-                self.injector.queue.add(one.key, urgent=False)
+            for injection in self._registry:
+                self._reconciler.queue.add(injection.key, urgent=False)
             async with asyncio.TaskGroup() as group:
                 group.create_task(self._targets.run())
-                for _ in range(WORKERS):
-                    group.create_task(self.injector.run())
+                group.create_task(self._reconciler.worker.run(WORKERS))
         finally:
-            self._acting = False
-            self.injector.queue.clear()
+            self._leads = False
+            self._reconciler.queue.clear()
 
     async def rest(self) -> None:
-        await self.injector.queue.drain()
+        await self._reconciler.queue.drain()
 
     def _wake(self, key: Key) -> None:
-        if self._acting:
-            self.injector.queue.add(key)
-
-
-def _odd(odd: Malformed) -> None:
-    log.warning("odd object", object=f"{odd.kind} {odd.namespace}/{odd.name}", problem=str(odd))
+        if self._leads:
+            self._reconciler.queue.add(key)

@@ -1,4 +1,4 @@
-"""Who owns a field: what `managedFields` of an object tell.
+"""Who owns a field, and whether it can be applied alone, according to `managedFields`.
 
 Pure. The API server keeps for every manager the set of fields that it wrote last, as a tree: `f:`
 is a field, `k:` an item of a list by its keys. A tree that ends above a path owns all below.
@@ -30,18 +30,18 @@ class Owner(NamedTuple):
 
 
 def owners(managed: Iterable[Managed], path: Path) -> list[Owner]:
-    """Who owns what is at a path.
+    """The owners of the field at a path.
 
-    Whoever owns an atomic list or map owns all in it, and nobody can own a part of it. So where
-    somebody owns a part, the others whose tree ends above it own something that was empty.
+    The owner of an atomic list or map owns all of it, and no manager can own a part of it. So where
+    one owns a part, the others whose tree ends above it own a list or map that was empty.
     """
-    found = [
+    depths = [
         (_depth(entry.fields or {}, path), Owner(entry.manager, entry.operation))
         for entry in managed
         if not entry.subresource
     ]
-    deepest = max((depth for depth, _ in found), default=0)
-    return [owner for depth, owner in found if depth and depth == deepest]
+    deepest = max((depth for depth, _ in depths), default=0)
+    return [owner for depth, owner in depths if depth and depth == deepest]
 
 
 def _depth(fields: Fields, path: Path) -> int:
@@ -60,8 +60,8 @@ def _depth(fields: Fields, path: Path) -> int:
 def can_be_applied(managed: Iterable[Managed], document: Any, path: Path) -> bool:
     """Whether applying one field leaves its neighbours alone, as far as is known.
 
-    Applying replaces an atomic list or map as a whole. A list or map that has neighbours in it is
-    known not to be atomic when somebody owns a part of it.
+    Applying replaces an atomic list or map as a whole. A list or map that holds other fields is
+    known not to be atomic when a manager owns a part of it.
     """
     if not isinstance(path[-1], Name):
         return False
@@ -71,7 +71,7 @@ def can_be_applied(managed: Iterable[Managed], document: Any, path: Path) -> boo
             return False
         here = _into(here, step)
         if here is None:
-            # Nothing is there, so nothing can be lost; but no item of a list can be made.
+            # It does not exist, so nothing can be lost; but no item of a list can be created.
             return all(isinstance(rest, Name) for rest in path[number:])
     return True
 
@@ -104,7 +104,7 @@ def _into(here: Any, step: Step) -> Any:
 
 
 def _key(step: Step) -> str | None:
-    """A step as the API server writes it; an item is never owned by its place."""
+    """A step as the API server writes it; an item is never owned by its index."""
     if isinstance(step, Name):
         return f"f:{step.name}"
     if isinstance(step, Filter):

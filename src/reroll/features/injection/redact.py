@@ -1,7 +1,7 @@
-"""Words of others that may quote a value: without it.
+"""Removes a value from messages of the API server.
 
-Pure. The API server tells why it refuses a value, and often repeats it: quoted, escaped, or as it
-is. What is short could be anywhere, so then nothing is repeated.
+Pure. A refusal often repeats the value that it refuses: quoted, escaped, or as it is. A very short
+value could be anywhere in a message, so then nothing of the message is left.
 """
 
 import base64
@@ -16,27 +16,27 @@ _QUOTED = re.compile(r'(\b\w+ value: )"(?:[^"\\]|\\.)*(?:"|$)', re.DOTALL)
 _DUMPED = re.compile(r"&\{.*\}|&\{.*$", re.DOTALL)
 
 
-def hidden(words: str, values: Iterable[bytes], written: Any) -> str:
-    """`words` without what was read and what was made of it; empty where that cannot be sure."""
+def redact(message: str, values: Iterable[bytes], written: Any) -> str:
+    """`message` without what was read and what was made of it; empty where that is not certain."""
     forms = sorted({form for text in _texts(values, written) for form in _forms(text)}, key=len)
     if forms and len(forms[0]) < SHORTEST:
         return ""
-    found = _DUMPED.sub(HIDDEN, _QUOTED.sub(rf"\1{HIDDEN}", words))
+    message = _DUMPED.sub(HIDDEN, _QUOTED.sub(rf"\1{HIDDEN}", message))
     for form in reversed(forms):
-        found = found.replace(form, HIDDEN)
-    return _without_beginning(found, forms)
+        message = message.replace(form, HIDDEN)
+    return _without_start_of_value(message, forms)
 
 
-def _without_beginning(words: str, forms: Iterable[str]) -> str:
-    """A message that was cut may end with a part of a value."""
-    body = words.removesuffix("…")
-    if body == words:
-        return words
+def _without_start_of_value(message: str, forms: Iterable[str]) -> str:
+    """A message that was cut may end with the start of a value."""
+    body = message.removesuffix("…")
+    if body == message:
+        return message
     for form in forms:
         for length in range(min(len(form), len(body)), SHORTEST - 1, -1):
             if body.endswith(form[:length]):
                 return body[:-length] + HIDDEN
-    return words
+    return message
 
 
 def _texts(values: Iterable[bytes], written: Any) -> Iterator[str]:

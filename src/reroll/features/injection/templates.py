@@ -1,8 +1,8 @@
-"""A template over several keys: text in, text out, or a sentence with the line of the mistake.
+"""Renders a template over several keys; a mistake is a sentence with its line.
 
-Jinja2's sandbox, and of it only what cannot run long or grow large: variables, filters of the table
-below, and `if`. No loops, no calls, no attributes. Jinja2 is imported here, and this module only
-where an Injection has a template.
+Only what cannot run long or grow large is allowed of Jinja2's sandbox: variables, the filters of
+the table below, and `if`. No loops, no calls, no attributes. Jinja2 is imported here only, and this
+module only where an Injection has a template.
 """
 
 import base64
@@ -16,7 +16,7 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 from reroll.core.model.injection import LARGEST
 
 DEEPEST = 4
-"""Filters one after the other: each may make its input larger."""
+"""Filters in a row: each may make its input larger."""
 
 
 class TemplateError(ValueError):
@@ -27,7 +27,7 @@ def _b64decode(text: str) -> str:
     try:
         return base64.b64decode(text, validate=True).decode()
     except ValueError:
-        raise TemplateError("b64decode: it is not base64 of a text") from None
+        raise TemplateError("b64decode: the input is not text in base64") from None
 
 
 FILTERS: dict[str, Callable[[str], str]] = {
@@ -67,7 +67,7 @@ class _Environment(ImmutableSandboxedEnvironment):
 
 
 def check(template: str, names: set[str]) -> str:
-    """What is wrong with a template, in a sentence; empty if nothing is."""
+    """The first mistake in a template, in a sentence; empty if there is none."""
     try:
         parsed = _Environment().parse(template)
     except TemplateSyntaxError as error:
@@ -80,37 +80,38 @@ def render(template: str, variables: Mapping[str, str]) -> str:
     if mistake := check(template, set(variables)):
         raise TemplateError(mistake)
     try:
-        return "".join(_parts(_Environment().from_string(template).generate(**variables)))
+        return "".join(_limited(_Environment().from_string(template).generate(**variables)))
     except TemplateError as error:
         raise TemplateError(f"spec.template: {_line_of(error)}{error}") from None
 
 
-def _parts(made: Iterator[str]) -> Iterator[str]:
+def _limited(parts: Iterator[str]) -> Iterator[str]:
     size = 0
-    for part in made:
+    for part in parts:
         size += len(part.encode())
         if size > LARGEST:
-            raise TemplateError(f"it makes more than {LARGEST} bytes")
+            raise TemplateError(f"its result has more than {LARGEST} bytes")
         yield part
 
 
 def _line_of(error: Exception) -> str:
     """Jinja2 puts the lines of the template into the traceback."""
-    found, here = "", error.__traceback__
+    line, here = "", error.__traceback__
     while here is not None:
         if here.tb_frame.f_code.co_filename == "<template>":
-            found = f"line {here.tb_lineno}: "
+            line = f"line {here.tb_lineno}: "
         here = here.tb_next
-    return found
+    return line
 
 
 def _mistakes(node: nodes.Node, names: set[str]) -> Iterator[str]:
     line = f"spec.template: line {node.lineno}:"
     if not isinstance(node, _ALLOWED):
-        yield f"{line} {_word(node)} cannot be used in a template; see its filters and `if`"
+        allowed = "only variables, filters and `if` can"
+        yield f"{line} {_word(node)} cannot be used in a template; {allowed}"
         return
     if isinstance(node, nodes.Name) and node.name not in names:
-        yield f"{line} there is no {node.name}; spec.from has {', '.join(sorted(names))}"
+        yield f"{line} there is no variable {node.name}; spec.from has {', '.join(sorted(names))}"
     if isinstance(node, nodes.Filter):
         yield from _wrong_filter(node, line)
     for child in node.iter_child_nodes():
@@ -119,7 +120,7 @@ def _mistakes(node: nodes.Node, names: set[str]) -> Iterator[str]:
 
 def _wrong_filter(node: nodes.Filter, line: str) -> Iterator[str]:
     if node.name not in FILTERS:
-        yield f"{line} there is no filter {node.name}; there are {', '.join(FILTERS)}"
+        yield f"{line} there is no filter {node.name}; the filters are {', '.join(FILTERS)}"
     elif node.args or node.kwargs or node.dyn_args or node.dyn_kwargs:
         yield f"{line} the filter {node.name} takes no arguments"
     depth, inner = 1, node.node

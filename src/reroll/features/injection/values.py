@@ -1,7 +1,7 @@
-"""The value of an Injection, from the content of its sources.
+"""The value of an Injection, made from the content of its sources.
 
-Nothing here is kept: a value lives from reading its sources to writing its target. No sentence of
-an error holds a part of one.
+Nothing is kept: a value lives from reading its sources to writing its target. No sentence of an
+error holds a part of one.
 """
 
 import base64
@@ -12,83 +12,84 @@ import msgspec
 
 from reroll.core.model.injection import LARGEST, From, Injection
 from reroll.core.model.key import Key
+from reroll.core.tables.reasons import Reason
+from reroll.features.injection.decide import BlockedError
 
 Contents = Mapping[Key, Mapping[str, bytes]]
 
 
-class UnusableError(ValueError):
-    """Why there is no value, in a sentence."""
+class Value(NamedTuple):
+    """What is written, and what it was made from, which redaction needs."""
 
-
-class Made(NamedTuple):
-    """A value, and what it was made from, which is needed to hide it."""
-
-    value: Any
+    desired: Any
     raw: tuple[bytes, ...]
 
     def __repr__(self) -> str:
-        return "Made(…)"
+        return "Value(…)"
 
 
-def make(one: Injection, contents: Contents) -> Made:
-    """The value that should be in the target."""
-    home = one.key.namespace
-    raw = tuple(contents[each.source(home)][each.key] for each in one.spec.from_)
+def make(injection: Injection, contents: Contents) -> Value:
+    """The value that belongs in the target; `BlockedError` if none can be made."""
+    home, spec = injection.key.namespace, injection.spec
+    raw = tuple(contents[each.source(home)][each.key] for each in spec.from_)
     if (size := sum(map(len, raw))) > LARGEST:
-        raise UnusableError(
-            f"the keys hold {size} bytes; at most {LARGEST} are written, because an object is "
-            "sent whole to everybody who watches it"
+        raise _invalid(
+            f"the keys hold {size} bytes, more than the {LARGEST} that are allowed, because every "
+            "watcher of an object receives all of it"
         )
-    if one.spec.template is None:
-        return Made(_encoded(one, raw[0]), raw)
-    text = _rendered(one, raw)
-    return Made(_encoded(one, text.encode()), (*raw, text.encode()))
+    if spec.template is None:
+        return Value(_encoded(spec.encoding, raw[0]), raw)
+    text = _rendered(spec.template, injection, raw).encode()
+    return Value(_encoded(spec.encoding, text), (*raw, text))
 
 
-def _rendered(one: Injection, raw: tuple[bytes, ...]) -> str:
-    # Some 50 ms and 2 MB, which only those pay who have a template.
+def _rendered(template: str, injection: Injection, raw: tuple[bytes, ...]) -> str:
+    # Some 50 ms and 2 MB, paid only where an Injection has a template.
     from reroll.features.injection.templates import TemplateError, render
 
     variables = {
-        each.called: _text(each, value, one.key.namespace)
-        for each, value in zip(one.spec.from_, raw, strict=True)
+        each.template_name: _text(each, value, injection.key.namespace)
+        for each, value in zip(injection.spec.from_, raw, strict=True)
     }
     try:
-        return render(one.spec.template or "", variables)
+        return render(template, variables)
     except TemplateError as error:
-        raise UnusableError(str(error)) from None
+        raise _invalid(str(error)) from None
 
 
 def _text(each: From, value: bytes, home: str) -> str:
     try:
         return value.decode()
     except UnicodeDecodeError:
-        raise UnusableError(
-            f"key {each.key} of {each.source(home)} is binary, and a template makes text; "
-            "use it alone, with encoding: base64"
+        raise _invalid(
+            f"key {each.key} of {each.source(home)} is binary, but a template makes text; use the "
+            "key alone, with encoding: base64"
         ) from None
 
 
-def _encoded(one: Injection, value: bytes) -> Any:
-    match one.spec.encoding:
-        case "base64":
-            return base64.b64encode(value).decode()
-        case "json":
-            return _decoded(value)
+def _encoded(encoding: str, value: bytes) -> Any:
+    if encoding == "base64":
+        return base64.b64encode(value).decode()
+    if encoding == "json":
+        return _decoded(value)
     try:
         return value.decode()
     except UnicodeDecodeError as error:
-        raise UnusableError(
-            f"the value is binary (byte {error.start} is not UTF-8), and a string in a spec must "
-            "be text; use encoding: base64"
+        raise _invalid(
+            f"the value is binary (byte {error.start} is not UTF-8), but a string must be text; "
+            "use encoding: base64"
         ) from None
 
 
 def _decoded(value: bytes) -> Any:
     try:
-        found = msgspec.json.decode(value)
+        decoded = msgspec.json.decode(value)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise UnusableError(f"the value is not JSON, which encoding: json wants: {error}") from None
-    if found is None:
-        raise UnusableError("the value is the JSON null, which would remove the field")
-    return found
+        raise _invalid(f"the value is not JSON, as encoding: json requires: {error}") from None
+    if decoded is None:
+        raise _invalid("the value is the JSON null, which would remove the field")
+    return decoded
+
+
+def _invalid(message: str) -> BlockedError:
+    return BlockedError(Reason.INVALID_VALUE, message)

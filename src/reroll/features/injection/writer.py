@@ -1,10 +1,12 @@
-"""Puts a value into a target, and takes it out again: the only code that writes to one.
+"""Writes a value to a field of a target, and removes it: the only code that writes to targets.
 
-A field is written by server-side apply, under the Injection's own field manager. Applying replaces
-an atomic list or map as a whole; there, one field is written by a JSON Patch under the same name,
-guarded by the version that was read. No error that leaves here holds a value.
+A field is written by server-side apply, under the Injection's own field manager. Apply replaces an
+atomic list or map as a whole; there, one field is written by a JSON Patch under the same manager,
+guarded by the version that was read. No error raised here holds a value.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import msgspec
@@ -13,48 +15,61 @@ from reroll.core.model import fieldpaths
 from reroll.core.model.fieldpaths import Path, PathError
 from reroll.core.model.injection import Injection, Written
 from reroll.core.model.metadata import Metadata
-from reroll.features.injection.decide import Seen, Target, holds
+from reroll.core.tables.reasons import Reason
+from reroll.features.injection.decide import FieldState, Target, holds
 from reroll.features.injection.ownership import Managed, Owner, can_be_applied, owners
-from reroll.features.injection.redact import hidden
-from reroll.features.injection.values import Made
+from reroll.features.injection.redact import redact
+from reroll.features.injection.values import Value
 from reroll.kube import wire
 from reroll.kube.client import Client
-from reroll.kube.errors import ApiError, NotFound
+from reroll.kube.errors import ApiError, Conflict, Forbidden, NotFound, Throttled, Unavailable
+
+_NO_VALUE = Value(None, ())
 
 
 class TargetMetadata(Metadata, gc=False, rename="camel"):
     managed_fields: list[Managed] | None = None
 
 
-class _Head(msgspec.Struct, gc=False):
+class TargetHead(msgspec.Struct, gc=False):
+    """What `managedFields` of a target say, without its spec."""
+
     metadata: TargetMetadata
 
+    def owners(self, path: Path) -> list[Owner]:
+        return owners(self.metadata.managed_fields or [], path)
 
-_head = msgspec.json.Decoder(_Head)
+
+_head = msgspec.json.Decoder(TargetHead)
 
 
 class RefusedError(Exception):
-    """The API server did not take a value. `words`: what it said, without the value."""
+    """The API server refused a write; `words` are its message without the value."""
 
     def __init__(self, error: ApiError, words: str) -> None:
         super().__init__(words)
-        self.error, self.words = error, words
+        self.words = words
+        # Server-side apply answers 500 to a value that does not fit the schema: that lasts.
+        may_pass = isinstance(error, Throttled | Unavailable) and error.status != 500
+        self.reason = Reason.FAILED if may_pass else Reason.REJECTED
+        if isinstance(error, Forbidden):
+            self.reason = Reason.FORBIDDEN
 
 
-class Found(NamedTuple):
-    """A target as it is now; `document` holds what others put there, and is never kept."""
+class TargetObject(NamedTuple):
+    """A target as it is now; `document` holds the values of others and is never kept."""
 
     resource: wire.Resource
     target: Target
-    metadata: TargetMetadata
+    head: TargetHead
     document: dict[str, Any]
 
     def __repr__(self) -> str:
-        return f"Found({self.target})"
+        return f"TargetObject({self.target})"
 
     @property
-    def managed(self) -> list[Managed]:
-        return self.metadata.managed_fields or []
+    def metadata(self) -> TargetMetadata:
+        return self.head.metadata
 
     def written(self, path: Path) -> Written:
         return Written(
@@ -66,105 +81,124 @@ class Found(NamedTuple):
             self.metadata.uid,
         )
 
-    def owners(self, path: Path) -> list[Owner]:
-        return owners(self.managed, path)
+    def holds(self, path: Path, value: Value) -> bool:
+        """Whether the value is in place; `PathError` where it cannot be."""
+        location = fieldpaths.locate(self.document, path)
+        return location.exists and holds(location.value, value.desired)
+
+    def can_be_applied(self, path: Path) -> bool:
+        return can_be_applied(self.metadata.managed_fields or [], self.document, path)
+
+    def state(self, injection: Injection, value: Value) -> FieldState:
+        owned = injection.manager in {owner.manager for owner in self.head.owners(injection.path)}
+        return FieldState(
+            self.holds(injection.path, value), owned or not self.can_be_applied(injection.path)
+        )
 
 
-class Writer:
+class FieldWriter:
     def __init__(self, client: Client) -> None:
         self._client = client
 
-    async def read(self, resource: wire.Resource, target: Target) -> Found:
+    async def read(self, resource: wire.Resource, target: Target) -> TargetObject:
         request = wire.get(resource, target.namespace or None, target.name)
-        return _found(resource, target, await self._client.send(request))
-
-    def seen(self, one: Injection, found: Found, made: Made) -> Seen:
-        """What is at the place now; `PathError` where there can be nothing."""
-        place = fieldpaths.find(found.document, one.path)
-        there = place.is_there and holds(place.value, made.value)
-        ours = one.manager in {owner.manager for owner in found.owners(one.path)}
-        return Seen(there, ours or not can_be_applied(found.managed, found.document, one.path))
+        return _decoded(resource, target, await self._client.send(request))
 
     async def write(
-        self, one: Injection, found: Found, made: Made, *, dry_run: bool = False
-    ) -> Found:
-        """The target afterwards."""
-        if can_be_applied(found.managed, found.document, one.path):
-            request = self._apply(one, found, made.value, dry_run)
+        self, injection: Injection, observed: TargetObject, value: Value, *, dry_run: bool = False
+    ) -> TargetObject:
+        """The target afterwards. `Conflict`: it changed since it was read."""
+        if observed.can_be_applied(injection.path):
+            document = fieldpaths.document(injection.path, value.desired)
+            request = _apply(injection, observed, document, dry_run=dry_run)
         else:
-            place = fieldpaths.find(found.document, one.path)
-            pointer, value = fieldpaths.written_value(place, made.value)
-            request = self._patch(one, found, {"path": pointer, "value": value}, dry_run)
-        try:
+            location = fieldpaths.locate(observed.document, injection.path)
+            pointer, addition = fieldpaths.addition(location, value.desired)
+            change = {"op": "add", "path": pointer, "value": addition}
+            request = _patch(injection, observed, change, dry_run=dry_run)
+        with _redacted(observed.target, value):
             raw = await self._client.send(request)
-        except ApiError as error:
-            raise RefusedError(error, hidden(error.message, made.raw, made.value)) from None
-        return _found(found.resource, found.target, raw)
+        return _decoded(observed.resource, observed.target, raw)
 
-    def _apply(
-        self, one: Injection, found: Found, value: Any, dry_run: bool = False
-    ) -> wire.Request:
-        document = {} if value is None else fieldpaths.document(one.path, value)
-        # With its uid, an object that went away meanwhile is not made anew.
-        head = {
-            "apiVersion": found.resource.api_version,
-            "kind": found.resource.kind,
-            "metadata": {"name": found.target.name, "uid": found.metadata.uid},
-        }
-        return wire.apply(
-            found.resource,
-            found.target.namespace or None,
-            found.target.name,
-            {**document, **head},
-            force=True,
-            manager=one.manager,
-            dry_run=dry_run,
-        )
-
-    def _patch(
-        self, one: Injection, found: Found, change: dict[str, Any], dry_run: bool = False
-    ) -> wire.Request:
-        version = found.metadata.resource_version
-        operations = [
-            {"op": "replace", "path": "/metadata/resourceVersion", "value": version},
-            {"op": "add"} | change,
-        ]
-        return wire.json_patch(
-            found.resource,
-            found.target.namespace or None,
-            found.target.name,
-            operations,
-            manager=one.manager,
-            dry_run=dry_run,
-        )
-
-    async def release(self, one: Injection, resource: wire.Resource, written: Written) -> bool:
-        """Give a field back; whether there was something of ours to give."""
+    async def release(
+        self, injection: Injection, resource: wire.Resource, written: Written
+    ) -> bool:
+        """Give a field back; whether there was a value of ours to remove."""
         target = Target(resource.group, resource.kind, written.namespace, written.name)
         path = fieldpaths.parse(written.path)
         try:
-            found = await self.read(resource, target)
-            owned = found.owners(path)
-            if found.metadata.uid != written.uid or one.manager not in {o.manager for o in owned}:
-                return False
-            if not fieldpaths.find(found.document, path).is_there:
-                return False  # It was given back, and nobody lived to say so.
-            await self._client.send(self._removal(one, found, path, owned))
+            with _redacted(target, _NO_VALUE):
+                observed = await self.read(resource, target)
+                if observed.metadata.uid != written.uid:
+                    return False
+                request = _removal(injection, observed, path)
+                if request is not None:
+                    await self._client.send(request)
         except (NotFound, PathError):
             return False
-        except ApiError as error:
-            raise RefusedError(error, hidden(error.message, (), None)) from None
-        return True
-
-    def _removal(
-        self, one: Injection, found: Found, path: Path, owned: list[Owner]
-    ) -> wire.Request:
-        if any(owner.manager != one.manager for owner in owned):
-            return self._apply(one, found, None)  # It stays for the others who own it.
-        # Applying nothing would take away maps that become empty too.
-        pointer = fieldpaths.pointer_text(fieldpaths.find(found.document, path).pointer)
-        return self._patch(one, found, {"op": "remove", "path": pointer})
+        return request is not None
 
 
-def _found(resource: wire.Resource, target: Target, raw: bytes) -> Found:
-    return Found(resource, target, _head.decode(raw).metadata, msgspec.json.decode(raw))
+@contextmanager
+def _redacted(target: Target, value: Value) -> Iterator[None]:
+    """Whatever the API server says of a write, without the value."""
+    try:
+        yield
+    except NotFound:
+        raise NotFound(f"{target} does not exist") from None
+    except Conflict:
+        raise Conflict(f"{target} changed while it was written") from None
+    except ApiError as error:
+        raise RefusedError(error, redact(error.message, value.raw, value.desired)) from None
+
+
+def _removal(injection: Injection, observed: TargetObject, path: Path) -> wire.Request | None:
+    """`None`: there is no value of ours."""
+    managers = {owner.manager for owner in observed.head.owners(path)}
+    location = fieldpaths.locate(observed.document, path)
+    if injection.manager not in managers or not location.exists:
+        return None  # It was overwritten, or removed before a restart.
+    if len(managers) > 1:
+        return _apply(injection, observed, {})  # The field stays for its other owners.
+    # Applying nothing would also remove maps that become empty.
+    pointer = fieldpaths.pointer_text(location.pointer)
+    return _patch(injection, observed, {"op": "remove", "path": pointer})
+
+
+def _apply(
+    injection: Injection, observed: TargetObject, document: dict[str, Any], *, dry_run: bool = False
+) -> wire.Request:
+    # With its uid, an object that was deleted since it was read is not created again.
+    head = {
+        "apiVersion": observed.resource.api_version,
+        "kind": observed.resource.kind,
+        "metadata": {"name": observed.target.name, "uid": observed.metadata.uid},
+    }
+    return wire.apply(
+        observed.resource,
+        observed.target.namespace or None,
+        observed.target.name,
+        {**document, **head},
+        force=True,
+        manager=injection.manager,
+        dry_run=dry_run,
+    )
+
+
+def _patch(
+    injection: Injection, observed: TargetObject, change: dict[str, Any], *, dry_run: bool = False
+) -> wire.Request:
+    version = observed.metadata.resource_version
+    guard = {"op": "replace", "path": "/metadata/resourceVersion", "value": version}
+    return wire.json_patch(
+        observed.resource,
+        observed.target.namespace or None,
+        observed.target.name,
+        [guard, change],
+        manager=injection.manager,
+        dry_run=dry_run,
+    )
+
+
+def _decoded(resource: wire.Resource, target: Target, raw: bytes) -> TargetObject:
+    return TargetObject(resource, target, _head.decode(raw), msgspec.json.decode(raw))

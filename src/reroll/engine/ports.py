@@ -1,0 +1,50 @@
+"""What a feature may use of the engine.
+
+A feature holds an `EnginePort`, never the `World`: it subscribes, asks, and says which sources its
+own objects use. It changes nothing else, and no key material leaves the engine.
+"""
+
+import hashlib
+import hmac
+from collections.abc import Callable, Iterable
+
+from reroll.core.model.key import Key
+from reroll.core.model.reference import ALWAYS
+from reroll.engine.world import World
+
+
+class EnginePort:
+    def __init__(self, world: World) -> None:
+        self._world = world
+
+    def subscribe(self, kind: str, wake: Callable[[Key], None]) -> None:
+        """Have `wake(user)` called when a source changes that an object of this kind uses."""
+        self._world.subscribe(kind, wake)
+
+    def use(self, user: Key, old: Iterable[Key], new: Iterable[Key]) -> None:
+        """An object of a feature used the sources `old`, and uses `new` now."""
+        self._world.sources.link(user, set(old), dict.fromkeys(new, ALWAYS))
+
+    def users(self, source: Key) -> list[Key]:
+        return sorted(self._world.sources.users(source))
+
+    def watches(self, kind: str) -> bool:
+        """Whether the settings have sources of this kind watched."""
+        return kind in self._world.dialects.options.sources
+
+    def is_refused(self, source: Key) -> bool:
+        """Whether a right is missing to watch it."""
+        return self._world.sources.is_refused(source.kind, source.namespace)
+
+    def counts(self, namespace: str) -> bool:
+        return self._world.namespaces.that_counts(namespace) is not None
+
+    def rolls(self, group: str, kind: str) -> bool:
+        """Whether workloads of this kind are rolled, so that the controller may patch them."""
+        return any((row.group, row.kind) == (group, kind) for row in self._world.tables.kinds)
+
+    def digest(self, content: bytes) -> str:
+        """A digest with the current key, after the id of that key."""
+        current = self._world.keys.current
+        key = self._world.sources.keyring.get(current, b"")
+        return f"{current}:{hmac.new(key, content, hashlib.sha256).hexdigest()[:32]}"

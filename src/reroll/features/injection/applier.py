@@ -1,0 +1,225 @@
+"""Carries out one Injection: checks it, reads its sources, and keeps the value in its target.
+
+Each call decides from the cluster alone, so a failed one needs no memory but the status. What
+stands in the way is a `BlockedError`, with no value in it.
+"""
+
+import msgspec
+
+from reroll.core.dialects.reroll import consents
+from reroll.core.model.fieldpaths import PathError, text
+from reroll.core.model.injection import FINALIZER, KIND, Injection, Written
+from reroll.core.tables.annotations import ALLOW_FROM
+from reroll.core.tables.reasons import Reason
+from reroll.engine.ports import EnginePort
+from reroll.features.injection import decide
+from reroll.features.injection.decide import TRIES, Attempt, BlockedError, Target, Verdict
+from reroll.features.injection.registry import Registry
+from reroll.features.injection.sources import SourceReader
+from reroll.features.injection.status import StatusWriter
+from reroll.features.injection.targets import TargetApis, TargetWatches
+from reroll.features.injection.values import Value, make
+from reroll.features.injection.writer import FieldWriter, RefusedError, TargetObject
+from reroll.kube import wire
+from reroll.kube.client import Client
+from reroll.kube.errors import Forbidden, NotFound
+from reroll.settings.table import Settings
+
+
+class Applier:
+    def __init__(
+        self,
+        client: Client,
+        settings: Settings,
+        engine: EnginePort,
+        registry: Registry,
+        watches: TargetWatches,
+        status: StatusWriter,
+    ) -> None:
+        self._engine, self._registry, self._watches = engine, registry, watches
+        self._status, self._apis = status, TargetApis(client)
+        self._sources, self._writer = SourceReader(client, engine, settings), FieldWriter(client)
+
+    async def apply(self, injection: Injection) -> Verdict:
+        """Write the value if it is not in place."""
+        if injection.problem:
+            raise BlockedError(Reason.INVALID_INJECTION, injection.problem)
+        resource = await self._apis.resource(injection.spec.to)
+        target = decide.target_of(injection, namespaced=resource.namespaced)
+        self._check(injection, resource, target)
+        value = make(injection, await self._sources.read(injection))
+        observed = await self._observe(injection, resource, target)
+        try:
+            if injection.spec.dry_run:
+                return await self._try(injection, observed, value)
+            return await self._keep(injection, observed, value)
+        except PathError as error:
+            problem = f"spec.to.path: in {target}, {error}"
+            raise BlockedError(Reason.INVALID_INJECTION, problem) from None
+        except NotFound:
+            raise BlockedError(Reason.TARGET_MISSING, f"{target} does not exist") from None
+        except RefusedError as error:
+            raise _refused(error, resource, target) from None
+
+    async def release(self, injection: Injection) -> bool:
+        """Give back the field that was written last; whether it held a value of ours."""
+        before = injection.status.target
+        if before is None:
+            return False
+        resource = await self._apis.resource_of(before)
+        return resource is not None and await self._writer.release(injection, resource, before)
+
+    # Whether it may be done
+
+    def _check(self, injection: Injection, resource: wire.Resource, target: Target) -> None:
+        if injection.spec.to.namespace and not resource.namespaced:
+            problem = f"spec.to: a {target.kind} has no namespace; remove spec.to.namespace"
+            raise BlockedError(Reason.INVALID_INJECTION, problem)
+        if target.is_source:
+            way = decide.loop(target, injection.sources, self._registry.flows())
+            if way:
+                steps = " to ".join(map(str, way))
+                problem = f"it reads {way[-1]} and would write back to it: {steps}"
+                raise BlockedError(Reason.LOOP, problem)
+        rivals = [
+            other
+            for other in self._registry.with_same_target_name(injection)
+            if decide.target_of(other, namespaced=resource.namespaced) == target
+            and self._registry.counts(other)
+        ]
+        if first := decide.first_claim(injection, rivals):
+            raise BlockedError(
+                Reason.CLAIMED,
+                f"{first.key} came first and already writes to {text(first.path)} of {target}",
+            )
+
+    async def _observe(
+        self, injection: Injection, resource: wire.Resource, target: Target
+    ) -> TargetObject:
+        """The target as it is, if it exists and allows the Injection to write to it."""
+        home = injection.key.namespace
+        try:
+            observed = await self._writer.read(resource, target)
+        except NotFound:
+            self._apis.forget(resource)
+            self._watches.follow(injection.key, resource, target, None)
+            if target.namespace != home:
+                raise _not_allowed(target, home) from None
+            raise BlockedError(Reason.TARGET_MISSING, f"{target} does not exist") from None
+        except Forbidden:
+            raise BlockedError(Reason.FORBIDDEN, _grant("get", resource, target)) from None
+        self._watches.follow(injection.key, resource, target, observed.metadata)
+        # The controller may write to sources and to what it rolls for reasons of its own.
+        is_ours = target.is_source or self._engine.rolls(target.group, target.kind)
+        needs_consent = is_ours or target.namespace != home
+        if needs_consent and not consents(observed.metadata.annotations, home):
+            raise _not_allowed(target, home)
+        return observed
+
+    # The value in the target
+
+    async def _try(self, injection: Injection, observed: TargetObject, value: Value) -> Verdict:
+        in_place = observed.holds(injection.path, value)
+        after = await self._writer.write(injection, observed, value, dry_run=True)
+        _check_written(injection, after, value)
+        outcome = "is already there" if in_place else "would be written"
+        return Verdict(Reason.DRY_RUN, f"{_described(injection, observed, value)} {outcome}")
+
+    async def _keep(self, injection: Injection, observed: TargetObject, value: Value) -> Verdict:
+        written = observed.written(injection.path)
+        digest = self._engine.digest(msgspec.json.encode(value.desired, order="sorted"))
+        field = observed.state(injection, value)
+        attempt = decide.attempt(injection.status, written, digest, injection.generation, field)
+        if not attempt.write and not field.in_place:
+            raise _taken_back(injection, observed, attempt)
+        await self._update_finalizer(injection)
+        if attempt.write:
+            await self._write(injection, observed, value, written)
+        return Verdict(
+            Reason.INJECTED,
+            _described(injection, observed, value) + self._consequence(observed.target),
+            target=written,
+            digest=digest,
+            taken_back=attempt.taken_back,
+            wrote=attempt.write,
+        )
+
+    async def _write(
+        self, injection: Injection, observed: TargetObject, value: Value, written: Written
+    ) -> None:
+        before, resource, target = injection.status.target, observed.resource, observed.target
+        if before and injection.removes and not before.is_same_field(written):
+            await self.release(injection)
+            observed = await self._writer.read(resource, target)
+        after = await self._writer.write(injection, observed, value)
+        _check_written(injection, after, value)
+        self._watches.follow(injection.key, resource, target, after.metadata)
+
+    async def _update_finalizer(self, injection: Injection) -> None:
+        """A value that must be removed some day holds its Injection until then."""
+        if injection.removes is (FINALIZER in injection.finalizers):
+            return
+        try:
+            await self._status.set_finalizer(injection, hold=injection.removes)
+        except Forbidden:
+            raise BlockedError(
+                Reason.FORBIDDEN,
+                "deletionPolicy: Remove needs a finalizer: grant `patch` on injections.reroll.dev",
+            ) from None
+
+    def _consequence(self, target: Target) -> str:
+        """The workloads that roll because of what is written."""
+        users = self._engine.users(target.key) if target.is_source else []
+        workloads = [str(key) for key in users if key.kind != KIND]
+        return f", which is a source of {', '.join(workloads[:5])}" if workloads else ""
+
+
+def _described(injection: Injection, observed: TargetObject, value: Value) -> str:
+    return f"{decide.describe(value.desired)} at {text(injection.path)} of {observed.target}"
+
+
+def _check_written(injection: Injection, after: TargetObject, value: Value) -> None:
+    """The API server drops fields that a schema does not know without an error."""
+    if not after.holds(injection.path, value):
+        raise BlockedError(
+            Reason.REJECTED,
+            f"the API server dropped or changed what was written to {text(injection.path)} of "
+            f"{after.target}; its schema has no such field, or an admission plugin changed it",
+        )
+
+
+def _taken_back(injection: Injection, observed: TargetObject, attempt: Attempt) -> BlockedError:
+    owners = observed.head.owners(injection.path)
+    names = ", ".join(owner.manager for owner in owners) or "no field manager"
+    return BlockedError(
+        Reason.TAKEN_BACK,
+        f"{text(injection.path)} of {observed.target} was taken back {TRIES + 1} times and is now "
+        f"owned by {names}; stop writing it there, then change this Injection or its source",
+        attempt.taken_back,
+    )
+
+
+def _grant(verb: str, resource: wire.Resource, target: Target) -> str:
+    where = f" in namespace {target.namespace}" if target.namespace else ""
+    action = "read" if verb == "get" else "written"
+    return f"{target} may not be {action}: grant `{verb}` on {resource.full_name}{where}"
+
+
+def _not_allowed(target: Target, home: str) -> BlockedError:
+    """In another namespace the same whether it exists: its author may not know that."""
+    missing = "" if target.namespace == home else "does not exist, or "
+    return BlockedError(
+        Reason.NOT_ALLOWED,
+        f"{target} {missing}does not allow Injections of namespace {home} to write to it; its "
+        f"owner must annotate it with {ALLOW_FROM}: {home!r}",
+    )
+
+
+def _refused(error: RefusedError, resource: wire.Resource, target: Target) -> BlockedError:
+    words = error.words or "its message may contain the value, so it is not shown"
+    sentences = {
+        Reason.FORBIDDEN: f"{_grant('patch', resource, target)} ({words})",
+        Reason.FAILED: f"{target} could not be written yet: {words}",
+        Reason.REJECTED: f"the API server refused the value for {target}: {words}",
+    }
+    return BlockedError(error.reason, sentences[error.reason])
