@@ -79,9 +79,7 @@ def test_a_workload_that_rolled_says_why_and_who_changed_what(
     assert facts["decided"][1] == {
         "name": "strategy", "value": "stamp", "because": "what a Deployment does by default",
     }  # fmt: skip
-    assert [one["gate"] for one in facts["gates"]] == [
-        gate.__name__.replace("_", " ") for gate in GATES
-    ]
+    assert [one["gate"] for one in facts["gates"]] == list(GATES)
     assert [one["gate"] for one in facts["gates"] if one["holds"]] == ["unchanged"]
     assert "hunter2" not in done.out + str(facts)
 
@@ -188,7 +186,7 @@ def test_what_annotations_decide_is_told_with_where_they_stand(
     assert states["app"] == ("does not count", "an annotation says to ignore it")
     assert states["deaf"] == ("does not count", "an annotation on it says so")
     assert states["none"] == ("missing", "")
-    assert states["may"] == ("absent, may be", "it is optional")
+    assert states["may"] == ("absent, allowed", "it is optional")
     assert states["files"] == ("not recorded yet", "")
     assert source(facts, "more")["named"] is True
 

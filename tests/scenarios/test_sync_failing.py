@@ -179,7 +179,7 @@ def test_what_somebody_else_deploys_meanwhile_is_not_undone(
         rest = err.read()
 
     assert process.returncode == Exit.TIMED_OUT
-    assert "not rolled back: somebody else changed its template meanwhile" in rest
+    assert "not rolled back: its template was changed by somebody else" in rest
     assert stage.template(web)["spec"]["containers"][0]["image"] == "mended:2"
 
 
@@ -196,7 +196,7 @@ def test_an_api_server_that_goes_away_is_waited_for(
     with started(stage.namespace, fault_proxy.kubeconfig()) as (process, err):
         heard(err, "updated")
         fault_proxy.refuse()
-        heard(err, "trying on until the time is up")
+        heard(err, "trying again until the time is up")
         fault_proxy.accept()
         heard(err, "the API server answers again")
         heard(err, "rolled")

@@ -120,12 +120,12 @@ def test_a_job_is_not_lost_with_a_run_that_ends_before_it_is_there_again(
     assert f"not over within 2s; run it again to go on: {name}" in late.err
 
     with started(stage.namespace, fault_proxy.kubeconfig()) as (process, err):
-        heard(err, f"{name}: rolling, it is being made anew")
+        heard(err, f"{name}: rolling, it is being recreated")
         fault_proxy.wait_for("Answer", CREATING)
         process.send_signal(signal.SIGINT)
         rest = err.read()
     assert process.returncode == Exit.INTERRUPTED
-    assert f"{name} is being made anew: it is written down" in rest
+    assert f"{name} is being recreated: it is written down" in rest
     assert "in the cluster" not in rest
     assert (jobs(stage), len(kept(stage))) == ([], 1)
 
