@@ -18,6 +18,12 @@ SECRET = source_kind("secret")
 DB, WEB = Key("Secret", "shop", "db"), Key("Deployment", "shop", "web")
 
 
+class Unexpanded:
+    def met(self, source: Key) -> None: ...
+
+    def expanded(self, kind: str, namespace: str) -> None: ...
+
+
 def asking(asked: list[Want]) -> Sources:
     return Sources(
         Scope(Policy()),
@@ -25,8 +31,7 @@ def asking(asked: list[Want]) -> Sources:
         Key("Secret", "reroll", "keys"),
         want=asked.append,
         notice=lambda *_: None,
-        met=lambda _: None,
-        expanded=lambda *_: None,
+        references=Unexpanded(),
     )
 
 

@@ -131,11 +131,11 @@ class Reader:
         except Forbidden as error:
             # A workload with such a glob goes on with what is known.
             delay = self._refused(want, error, f"`list` on {row.plural}")
-        self._world.expanded(want.kind, want.namespace)
+        self._world.references.expanded(want.kind, want.namespace)
         return delay
 
     def _matched(self, key: Key, stub: Stub) -> None:
-        if self._world.globbed(key):
+        if self._world.references.globbed(key):
             self._world.sources.version_seen(
                 key, stub.metadata.version, watched=False, is_copy=is_copy(stub.metadata)
             )
@@ -147,7 +147,7 @@ class Reader:
         for feed in self._feeds.mounts:
             feed.tell_again(key)
         if not key.name:
-            self._world.expanded(key.kind, key.namespace)
+            self._world.references.expanded(key.kind, key.namespace)
 
     async def _annotations(self, want: MountReports) -> None:
         """What a class itself says: the watch brings only the reports of pods that mount it."""

@@ -5,6 +5,7 @@ not kept, unless a glob means it.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Protocol
 
 import msgspec
 
@@ -14,72 +15,25 @@ from reroll.core.model.moment import Moment
 from reroll.core.observe.snapshot import Absence
 from reroll.core.revisions.copies import is_copy
 from reroll.core.tables.kinds import SourceKind, Watched
-from reroll.engine.content import (
-    MountReport,
-    Source,
-    changed_at,
-    changed_keys,
-    content,
-    is_same,
-    mounted_content,
-)
+from reroll.engine.content import MountReport, Source, changed_at, content, mounted_content
 from reroll.engine.globs import Globs
 from reroll.engine.scope import Scope
+from reroll.engine.source_state import SourceState, continued
 from reroll.engine.wants import DigestKeys, GlobMatches, MountReports, SourceContent, Want
 
 
-class Known:
-    """A source that somebody refers to."""
+class Expanding(Protocol):
+    """What has to know which sources there are."""
 
-    __slots__ = (
-        "as_of",
-        "asked",
-        "content",
-        "gone",
-        "hashed",
-        "marks",
-        "told",
-        "uid",
-        "unsure_since",
-        "users",
-        "version",
-    )
+    def met(self, source: Key) -> None:
+        """A glob matches a source that was not known so far."""
 
-    def __init__(self) -> None:
-        self.users: set[Key] = set()
-        self.hashed: frozenset[str] = frozenset()
-        """The dialects that need the hash that their tool makes of it."""
-        self.asked = False
-        """Whether it matters to somebody what its own annotations say."""
-        self.marks: frozenset[str] | None = None
-        """What they say, of a kind of which no watch brings them."""
-        self.content: Content | Absence = Absence.UNREAD
-        self.uid = ""
-        self.version = 0
-        self.as_of = 0
-        """Up to this version of the store, nothing newer than `version` was there."""
-        self.gone = 0
-        """The version at which it was deleted; 0 if it is there, or nobody knows."""
-        self.unsure_since = 0
-        """The content may have changed after this version of it."""
-        self.told = 0
-        """A version that a watch of metadata told of, and whose content is still to be read."""
-
-    def agree(self, terms: tuple[Term, ...]) -> bool:
-        """One more user, on these terms; whether they ask for what was not read so far."""
-        hashed = frozenset(term.dialect for term in terms if term.hashed)
-        asked = any(term.unless or term.needs for term in terms)
-        more = not hashed <= self.hashed or asked > self.asked
-        self.hashed, self.asked = self.hashed | hashed, self.asked or asked
-        return more
+    def expanded(self, kind: str, namespace: str) -> None:
+        """What globs match in a namespace will not get any clearer."""
 
 
 class Sources:
-    """`want(…)`: have it read. `notice(user, changed)`: look at a workload that uses it.
-
-    `met(key)`: a glob means one that nobody knew. `expanded(kind, namespace)`: what globs mean
-    there will not get any clearer.
-    """
+    """`want(…)`: have it read. `notice(user, changed)`: look at a workload that uses it."""
 
     def __init__(
         self,
@@ -89,14 +43,13 @@ class Sources:
         *,
         want: Callable[[Want], None],
         notice: Callable[[Key, bool], None],
-        met: Callable[[Key], None],
-        expanded: Callable[[str, str], None],
+        references: Expanding,
     ) -> None:
         self.keyring: dict[str, bytes] = {}
-        self._known: dict[Key, Known] = {}
+        self._known: dict[Key, SourceState] = {}
         self._scope, self._globs, self.digest_keys = scope, globs, digest_keys
         self.rows = scope.tables.sources_by_name
-        self._want, self._notice, self._met, self._expanded = want, notice, met, expanded
+        self._want, self._notice, self._references = want, notice, references
         self._refused: set[tuple[str, str | None]] = set()
 
     def __len__(self) -> int:
@@ -119,7 +72,7 @@ class Sources:
         for source, terms in new.items():
             known = self._known.get(source)
             if known is None:
-                known = self._known[source] = Known()
+                known = self._known[source] = SourceState()
                 known.agree(terms)
                 self.want(source)
             elif known.agree(terms) and known.content is not Absence.UNREAD:
@@ -132,15 +85,15 @@ class Sources:
                 if not known.users and not self._globs.mean(source):
                     del self._known[source]
 
-    def _find(self, source: Key, *, is_copy: bool = False) -> Known | None:
+    def _find(self, source: Key, *, is_copy: bool = False) -> SourceState | None:
         """What is known of it; one that nobody referred to is known now, if a glob means it.
 
         No glob means copies: what they are copies of is a source already.
         """
         known = self._known.get(source)
         if known is None and not is_copy and self._globs.mean(source):
-            known = self._known[source] = Known()
-            self._met(source)
+            known = self._known[source] = SourceState()
+            self._references.met(source)
         return known
 
     def strangers(self, source: Key) -> frozenset[str]:
@@ -159,7 +112,7 @@ class Sources:
             self._known[key].version = 0
             self.content_seen(key, Absence.FORBIDDEN, 0)
         for place in [p for p in self._globs.unexpanded if self.is_refused(*p)]:
-            self._expanded(*place)
+            self._references.expanded(*place)
 
     def allowed(self, kind: str, namespace: str | None) -> None:
         """They may be: what was refused is read, for a watch that goes on tells only of changes."""
@@ -183,7 +136,7 @@ class Sources:
     def expand(self, kind: str, namespace: str) -> None:
         """Find out what globs match in a namespace, unless that is not allowed."""
         if self.is_refused(kind, namespace):
-            self._expanded(kind, namespace)
+            self._references.expanded(kind, namespace)
         elif self.rows[kind].watched is Watched.STATUSES:
             self._want(MountReports(Key(kind, namespace, "")))
         else:
@@ -260,7 +213,7 @@ class Sources:
         known.version = known.unsure_since = max(version, known.version)
         known.as_of = max(version, known.as_of)
         if isinstance(new, Content) and isinstance(old, Content):
-            new = _continued(old, new)
+            new = continued(old, new)
         if new == old:
             return
         known.content = new
@@ -325,13 +278,3 @@ class Sources:
         """Of these, the ones that may have changed by this version of the store."""
         found = [(key, self._known.get(key)) for key in keys]
         return [key for key, known in found if known and known.as_of < version]
-
-
-def _continued(old: Content, new: Content) -> Content:
-    """A content with what is known from the one before it."""
-    if is_same(old, new):
-        # Only labels or annotations: when its content changed stays as it was.
-        return msgspec.structs.replace(
-            new, changed=old.changed, changed_keys=old.changed_keys, created=old.created
-        )
-    return msgspec.structs.replace(new, changed_keys=changed_keys(old, new), created=False)

@@ -6,7 +6,8 @@ loop, so no locks; every method here is synchronous.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from datetime import datetime, timedelta
+from datetime import timedelta
+from typing import NamedTuple
 
 import msgspec
 
@@ -15,47 +16,27 @@ from reroll.core.dialects.rows import Told
 from reroll.core.model.key import Key
 from reroll.core.model.metadata import Manifest, Metadata
 from reroll.core.model.record import Record
-from reroll.core.model.reference import Reference
 from reroll.core.observe.snapshot import Keys, Snapshot
 from reroll.core.observe.workload import Workload, belongs_to_workload, workload
-from reroll.core.policy.patterns import Pattern
 from reroll.core.policy.policy import Policy
-from reroll.core.policy.select import claimed
 from reroll.core.tables.annotations import ENABLED, STATE
 from reroll.core.tables.kinds import Kind
 from reroll.engine.copies import Copies
-from reroll.engine.globs import Globs, place_of
 from reroll.engine.health import HealthIndex
 from reroll.engine.lenders import Lenders
 from reroll.engine.reach import consented, unreachable
+from reroll.engine.references import References
 from reroll.engine.scope import NOWHERE, NamespaceInfo, Namespaces, Scope
-from reroll.engine.sources import Sources
+from reroll.engine.tracked import Tracked
 from reroll.engine.wants import NamespaceWorkloads, Want
 
 
-class Tracked:
-    """An opted-in workload."""
+class _Arrival(NamedTuple):
+    """How the world came to know a state of a workload."""
 
-    __slots__ = (
-        "judged",
-        "policy",
-        "quiet_since",
-        "recorded",
-        "references",
-        "waiting_since",
-        "workload",
-    )
-
-    def __init__(self, seen: Workload, policy: Policy, refs: tuple[Reference, ...]) -> None:
-        self.workload = seen
-        self.policy = policy
-        self.references = refs
-        self.recorded = 0
-        """The version at which its record was first seen."""
-        self.judged: tuple[Mapping[str, str], ...] | None = None
-        """The annotations that the policy was made from."""
-        self.waiting_since: datetime | None = None
-        self.quiet_since: datetime | None = None
+    urgent: bool
+    watched: bool
+    expected: tuple[int, str] | None
 
 
 class World:
@@ -82,19 +63,18 @@ class World:
         self._scope = scope
         self.dialects, self.tables = scope.dialects, scope.tables
         self._wake = wake
-        self._globs = Globs()
         self.lenders = Lenders(self.dialects.words, want)
         self.health = HealthIndex()
         self.copies = Copies(lambda key: wake(key, True), want)
-        self.sources = Sources(
+        self.references = References(
             scope,
-            self._globs,
+            self.workloads,
             digest_keys,
             want=want,
             notice=self._notice,
-            met=self._met,
-            expanded=self.expanded,
+            wake=lambda key: wake(key, True),
         )
+        self.sources = self.references.sources
 
     # Workloads
 
@@ -136,7 +116,7 @@ class World:
             return
         if tracked is None and belongs_to_workload(metadata, self.tables):
             return
-        self._track(kind, key, manifest, tracked, urgent=urgent, watched=watched, expected=expected)
+        self._track(kind, key, manifest, tracked, _Arrival(urgent, watched, expected))
 
     def workload_gone(self, key: Key) -> None:
         self.health.forget(key)
@@ -146,8 +126,7 @@ class World:
     def _untrack(self, key: Key) -> None:
         tracked = self.workloads.pop(key, None)
         if tracked is not None:
-            self._globs.forget(key)
-            self._link(key, tracked, ())
+            self.references.forget(key, tracked)
             self.copies.use(key, _copies(tracked.workload), {})
             self._wake(key, False)  # Whoever remembers something about it can forget that.
 
@@ -169,55 +148,42 @@ class World:
         key: Key,
         manifest: Manifest,
         tracked: Tracked | None,
-        *,
-        urgent: bool,
-        watched: bool,
-        expected: tuple[int, str] | None,
+        arrival: _Arrival,
     ) -> None:
-        before = tracked.workload if tracked else None
-        seen = workload(kind, manifest, before, words=self.dialects.words, watched=watched)
+        before, words = tracked.workload if tracked else None, self.dialects.words
+        now = workload(kind, manifest, before, words=words, watched=arrival.watched)
         info = self.namespaces.that_counts(key.namespace) or NOWHERE
-        told = self._told(kind, seen, info)
+        told = self._told(kind, now, info)
         own = {k: v for k, v in told.workload.items() if k != STATE}
         judged = own, told.template, info.annotations
-        if tracked is not None and tracked.judged == judged:
-            found = tracked.policy
-        else:
-            found = self._policy(told)
-        is_left = _is_left(found) or self._has_pins(manifest.metadata)
-        if found.enabled is not True and not is_left and key not in self.supposed:
+        same = tracked is not None and tracked.judged == judged
+        policy = tracked.policy if tracked and same else self._policy(told)
+        is_left = _is_left(policy) or self._has_pins(manifest.metadata)
+        if policy.enabled is not True and not is_left and key not in self.supposed:
             self._untrack(key)
             return
-        if before is not None and tracked and found is tracked.policy and seen.uses == before.uses:
+        if before is not None and tracked and same and now.uses == before.uses:
             refs = tracked.references
         else:
-            refs = self._references(seen, found)
+            refs = self.references.of(now, policy)
         if tracked is None:
-            # Whoever is opted in by another object is adopted as of when that object said so.
-            since = max(seen.seen, info.since, self.lenders.since(key))
-            seen = msgspec.structs.replace(seen, seen=since)
-            tracked = self.workloads[key] = Tracked(seen, found, ())
-        news = before is None or (
-            (seen.generation, seen.record_text)
-            not in ((before.generation, before.record_text), expected)
-            or (before.ended, before.idle) != (seen.ended, seen.idle)
-            or before.observed != seen.observed
-            or tracked.policy != found
-            or tracked.references != refs
-        )
+            # One that is opted in by another object is adopted as of when that object said so.
+            since = max(now.seen, info.since, self.lenders.since(key))
+            now = msgspec.structs.replace(now, seen=since)
+            tracked = self.workloads[key] = Tracked(now, policy)
+        news = before is None or _is_news(before, now, arrival.expected)
+        news = news or tracked.policy != policy or tracked.references != refs
         if refs is not tracked.references or before is None:
-            self._glob(key, found)
-            self._link(key, tracked, refs)
-        if before is None or before.pins != seen.pins:
-            self.copies.use(key, _copies(before), _copies(seen))
-        if isinstance(seen.record, Record) and seen.record.rolled:
+            self.references.use(key, tracked, policy, refs)
+        if before is None or before.pins != now.pins:
+            self.copies.use(key, _copies(before), _copies(now))
+        if isinstance(now.record, Record) and now.record.rolled:
             self.health.fold(kind, key, manifest, rolled=True)
-        tracked.workload, tracked.policy, tracked.references = seen, found, refs
-        tracked.judged = judged
-        if before is None or before.record_text != seen.record_text:
-            tracked.recorded = seen.version
+        tracked.workload, tracked.policy, tracked.judged = now, policy, judged
+        if before is None or before.record_text != now.record_text:
+            tracked.recorded = now.version
         if news:
-            self._wake(key, urgent)
+            self._wake(key, arrival.urgent)
 
     def policy_of(self, kind: Kind, manifest: Manifest) -> Policy:
         """What annotations and settings say of any workload, kept here or not."""
@@ -249,61 +215,6 @@ class World:
         counts = kind.borrows_template and self.namespaces.that_counts(metadata.namespace)
         key = Key(kind.name, metadata.namespace, metadata.name)
         return bool(counts) and self.lenders.lend(kind, key, manifest)
-
-    # References
-
-    def _references(self, seen: Workload, found: Policy) -> tuple[Reference, ...]:
-        home = seen.key.namespace
-        return claimed(home, seen.uses, found, lambda pattern: self._matching(pattern, home))
-
-    def _matching(self, pattern: Pattern, home: str) -> list[Key]:
-        if self._scope.is_out_of_reach(pattern):
-            return []
-        if not pattern.is_glob:
-            return [Key(pattern.kind, pattern.namespace or home, pattern.name)]
-        return [source for source in self.sources if pattern.matches(source, home)]
-
-    def _glob(self, key: Key, found: Policy) -> None:
-        globs = (p for p in found.named if p.is_glob and not self._scope.is_out_of_reach(p))
-        for place in self._globs.use(key, globs):
-            self.sources.expand(*place)
-
-    def expanded(self, kind: str, namespace: str) -> None:
-        """What globs mean in a namespace is known, so that those who use one can be decided on."""
-        self._globs.unexpanded.discard((kind, namespace))
-        for key in self._globs.users_in((kind, namespace)):
-            self._wake(key, True)
-
-    def _unknown(self, tracked: Tracked) -> Iterator[Reference]:
-        """The globs of which it is not known yet what they mean."""
-        home = tracked.workload.key.namespace
-        for pattern in tracked.policy.named:
-            place = place_of(pattern, home)
-            if pattern.is_glob and place in self._globs.unexpanded:
-                yield Reference(Key(*place, pattern.name), added=True)
-
-    def globbed(self, source: Key) -> bool:
-        """Whether some glob means this source, whether or not it is known yet."""
-        return self._globs.mean(source)
-
-    def _met(self, source: Key, but: Key | None = None) -> None:
-        """Globs mean a source that nobody knew so far, those of `but` aside."""
-        for key in tuple(self._globs.users_of(source)):
-            if key == but:
-                continue
-            tracked = self.workloads[key]
-            refs = self._references(tracked.workload, tracked.policy)
-            self._link(key, tracked, refs)
-            tracked.references = refs
-
-    def _link(self, key: Key, tracked: Tracked, refs: tuple[Reference, ...]) -> None:
-        """Keep the index of who uses what."""
-        old = {ref.source for ref in tracked.references}
-        new = [ref.source for ref in refs if ref.source not in self.sources]
-        self.sources.link(key, old, {ref.source: ref.terms for ref in refs})
-        for source in new:
-            # Somebody else's glob may mean it too, and nobody knew it when that was looked at.
-            self._met(source, but=key)
 
     # Sources
 
@@ -346,7 +257,7 @@ class World:
             return None
         home = key.namespace
         refs, problems = consented(tracked.references, home, self.sources)
-        refs += tuple(self._unknown(tracked))
+        refs += tuple(self.references.unexpanded(tracked))
         problems += unreachable(tracked.policy.named, home, self._scope, self.sources, refs)
         return Snapshot(
             workload=tracked.workload,
@@ -376,6 +287,16 @@ class World:
 
     def everything(self) -> Iterator[Key]:
         return iter(tuple(self.workloads))
+
+
+def _is_news(before: Workload, now: Workload, expected: tuple[int, str] | None) -> bool:
+    """Whether a workload is another than before, as far as a decision goes."""
+    state = now.generation, now.record_text
+    if state not in ((before.generation, before.record_text), expected):
+        return True
+    if (before.ended, before.idle) != (now.ended, now.idle):
+        return True
+    return before.observed != now.observed
 
 
 def _copies(seen: Workload | None) -> dict[Key, Key]:

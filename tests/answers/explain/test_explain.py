@@ -8,7 +8,7 @@ from tests.core.build import EAGER, KIND, NOW, configmap, content, reference, se
 
 from reroll.answers.explain.explain import Explanation, Source, State, explain
 from reroll.answers.explain.provenance import DEFAULT, SETTINGS, Decided, Said, decided
-from reroll.core.decide.chains import GATES, Answer
+from reroll.core.decide.chains import GATES, Answer, decide
 from reroll.core.dialects.table import ALL
 from reroll.core.model.content import Content
 from reroll.core.model.digest import reference_digest
@@ -33,7 +33,8 @@ def recorded(entry: str, digest: str) -> Record:
 def explained(
     sources: dict[Reference, Content | Absence], record: Record | None = None, **more: Any
 ) -> Explanation:
-    return explain(snapshot(sources, record, **more), {}, NOW, ALL)
+    seen = snapshot(sources, record, **more)
+    return explain(seen, decide(seen, NOW, ALL), {}, NOW, ALL)
 
 
 def source(found: Explanation) -> Source:
@@ -99,7 +100,7 @@ def test_the_last_writer_of_the_keys_in_use_is_told() -> None:
     )
     held = content({"password": "x"}, hmac={"k": b"1"})
     seen = snapshot({DB: held}, None)
-    [one] = explain(seen, {DB.source: known}, NOW, ALL).sources
+    [one] = explain(seen, decide(seen, NOW, ALL), {DB.source: known}, NOW, ALL).sources
     assert one.last is not None
     assert one.last.by == "ops"
 

@@ -1,0 +1,103 @@
+"""Which sources the workloads refer to: by name, by their template, and by glob.
+
+A source that nobody knew may be matched by a glob of any workload; what each glob matches is looked
+up once, and from then on kept current by the watches.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+
+from reroll.core.model.key import Key
+from reroll.core.model.reference import Reference
+from reroll.core.observe.workload import Workload
+from reroll.core.policy.patterns import Pattern
+from reroll.core.policy.policy import Policy
+from reroll.core.policy.select import claimed
+from reroll.engine.globs import Globs, place_of
+from reroll.engine.scope import Scope
+from reroll.engine.sources import Sources
+from reroll.engine.tracked import Tracked
+from reroll.engine.wants import Want
+
+
+class References:
+    """`notice(user, changed)`: what a workload uses changed. `wake(user)`: its globs are known."""
+
+    def __init__(
+        self,
+        scope: Scope,
+        workloads: Mapping[Key, Tracked],
+        digest_keys: Key,
+        *,
+        want: Callable[[Want], None],
+        notice: Callable[[Key, bool], None],
+        wake: Callable[[Key], None],
+    ) -> None:
+        self._scope, self._workloads, self._wake = scope, workloads, wake
+        self._globs = Globs()
+        self.sources = Sources(
+            scope,
+            self._globs,
+            digest_keys,
+            want=want,
+            notice=notice,
+            references=self,
+        )
+
+    def of(self, workload: Workload, policy: Policy) -> tuple[Reference, ...]:
+        home = workload.key.namespace
+        return claimed(home, workload.uses, policy, lambda pattern: self._matching(pattern, home))
+
+    def _matching(self, pattern: Pattern, home: str) -> list[Key]:
+        if self._scope.is_out_of_reach(pattern):
+            return []
+        if not pattern.is_glob:
+            return [Key(pattern.kind, pattern.namespace or home, pattern.name)]
+        return [source for source in self.sources if pattern.matches(source, home)]
+
+    def use(self, key: Key, tracked: Tracked, policy: Policy, refs: tuple[Reference, ...]) -> None:
+        """A workload has this policy and these references now."""
+        globs = (p for p in policy.named if p.is_glob and not self._scope.is_out_of_reach(p))
+        for place in self._globs.use(key, globs):
+            self.sources.expand(*place)
+        self._link(key, tracked, refs)
+
+    def forget(self, key: Key, tracked: Tracked) -> None:
+        self._globs.forget(key)
+        self._link(key, tracked, ())
+
+    def _link(self, key: Key, tracked: Tracked, refs: tuple[Reference, ...]) -> None:
+        """Keep the index of who uses what."""
+        old = {ref.source for ref in tracked.references}
+        new = [ref.source for ref in refs if ref.source not in self.sources]
+        self.sources.link(key, old, {ref.source: ref.terms for ref in refs})
+        tracked.references = refs
+        for source in new:
+            # The glob of another workload may match it too, and it was not known before.
+            self.met(source, but=key)
+
+    # Globs
+
+    def met(self, source: Key, but: Key | None = None) -> None:
+        """Globs match a source that was not known so far, those of `but` aside."""
+        for key in tuple(self._globs.users_of(source)):
+            if key != but:
+                tracked = self._workloads[key]
+                self._link(key, tracked, self.of(tracked.workload, tracked.policy))
+
+    def expanded(self, kind: str, namespace: str) -> None:
+        """What globs match in a namespace is known: workloads that use one can be decided on."""
+        self._globs.unexpanded.discard((kind, namespace))
+        for key in self._globs.users_in((kind, namespace)):
+            self._wake(key)
+
+    def unexpanded(self, tracked: Tracked) -> Iterator[Reference]:
+        """The globs of which it is not known yet what they match."""
+        home = tracked.workload.key.namespace
+        for pattern in tracked.policy.named:
+            place = place_of(pattern, home)
+            if pattern.is_glob and place in self._globs.unexpanded:
+                yield Reference(Key(*place, pattern.name), added=True)
+
+    def globbed(self, source: Key) -> bool:
+        """Whether some glob matches this source, whether or not it is known yet."""
+        return self._globs.mean(source)

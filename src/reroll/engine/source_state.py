@@ -1,0 +1,62 @@
+"""What is kept of one source that a workload refers to: digests and versions, never content."""
+
+import msgspec
+
+from reroll.core.model.content import Content, Term
+from reroll.core.model.key import Key
+from reroll.core.observe.snapshot import Absence
+from reroll.engine.content import changed_keys, is_same
+
+
+class SourceState:
+    __slots__ = (
+        "as_of",
+        "asked",
+        "content",
+        "gone",
+        "hashed",
+        "marks",
+        "told",
+        "uid",
+        "unsure_since",
+        "users",
+        "version",
+    )
+
+    def __init__(self) -> None:
+        self.users: set[Key] = set()
+        self.hashed: frozenset[str] = frozenset()
+        """The dialects that need the hash that their tool makes of it."""
+        self.asked = False
+        """Whether it matters to somebody what its own annotations say."""
+        self.marks: frozenset[str] | None = None
+        """What they say, of a kind of which no watch brings them."""
+        self.content: Content | Absence = Absence.UNREAD
+        self.uid = ""
+        self.version = 0
+        self.as_of = 0
+        """Up to this version of the store, nothing newer than `version` was there."""
+        self.gone = 0
+        """The version at which it was deleted; 0 if it is there, or nobody knows."""
+        self.unsure_since = 0
+        """The content may have changed after this version of it."""
+        self.told = 0
+        """A version that a watch of metadata told of, and whose content is still to be read."""
+
+    def agree(self, terms: tuple[Term, ...]) -> bool:
+        """One more user, on these terms; whether they ask for what was not read so far."""
+        hashed = frozenset(term.dialect for term in terms if term.hashed)
+        asked = any(term.unless or term.needs for term in terms)
+        more = not hashed <= self.hashed or asked > self.asked
+        self.hashed, self.asked = self.hashed | hashed, self.asked or asked
+        return more
+
+
+def continued(old: Content, new: Content) -> Content:
+    """A content with what is known from the one before it."""
+    if is_same(old, new):
+        # Only labels or annotations: when its content changed stays as it was.
+        return msgspec.structs.replace(
+            new, changed=old.changed, changed_keys=old.changed_keys, created=old.created
+        )
+    return msgspec.structs.replace(new, changed_keys=changed_keys(old, new), created=False)

@@ -1,0 +1,31 @@
+"""An opted-in workload, with what follows from its annotations."""
+
+from collections.abc import Mapping
+from datetime import datetime
+
+from reroll.core.model.reference import Reference
+from reroll.core.observe.workload import Workload
+from reroll.core.policy.policy import Policy
+
+
+class Tracked:
+    __slots__ = (
+        "judged",
+        "policy",
+        "quiet_since",
+        "recorded",
+        "references",
+        "waiting_since",
+        "workload",
+    )
+
+    def __init__(self, workload: Workload, policy: Policy) -> None:
+        self.workload = workload
+        self.policy = policy
+        self.references: tuple[Reference, ...] = ()
+        self.recorded = 0
+        """The version at which its record was first seen."""
+        self.judged: tuple[Mapping[str, str], ...] | None = None
+        """The annotations that the policy was made from."""
+        self.waiting_since: datetime | None = None
+        self.quiet_since: datetime | None = None
