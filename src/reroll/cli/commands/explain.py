@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from reroll.answers.configs import writes_of
 from reroll.answers.explain.explain import Answer, Explanation, Source, State, explain
-from reroll.answers.explain.provenance import Decided, Said, decided
+from reroll.answers.explain.provenance import Provenance, provenance
 from reroll.cli import cluster
 from reroll.cli.commands import explain_injection
 from reroll.cli.errors import CommandError, Exit
@@ -16,6 +16,7 @@ from reroll.cli.output import add_output_flag, print_json, print_lines, print_ta
 from reroll.cli.select import add_controller_flags, looked, settings_of
 from reroll.cli.times import ago, moment
 from reroll.clock import SystemClock
+from reroll.core.dialects import rows
 from reroll.core.model.key import Key
 from reroll.core.model.record import Record, Unreadable
 from reroll.core.observe.snapshot import Absence, Snapshot
@@ -49,7 +50,7 @@ class Told(NamedTuple):
 
     seen: Snapshot
     found: Explanation
-    decided: list[Decided]
+    decided: list[Provenance]
 
 
 def run(args: argparse.Namespace) -> int:
@@ -84,15 +85,15 @@ async def _told(view: View, args: argparse.Namespace, look: Look, key: Key, now:
     refused = {key for key, held in seen.sources.items() if held is Absence.FORBIDDEN}
     known = await writes_of(view, used - refused)
     info = world.namespaces.that_counts(key.namespace)
-    said = Said(
+    said = rows.Told(
         key,
         listed.kind,
         seen.workload.annotations,
         seen.workload.template_annotations,
         info.annotations if info else {},
+        scope(settings_of(args)).default,
     )
-    default = scope(settings_of(args)).default
-    because = decided(said, listed.policy, default, world.dialects)
+    because = provenance(said, listed.policy, world.dialects)
     return Told(seen, explain(seen, known, now, world.dialects), because)
 
 
