@@ -85,7 +85,8 @@ chart: control-plane ## Write what is generated of charts/ and deploy/ anew
 lock: setup ## Resolve the dependencies anew, a week behind the newest releases
 	uv pip compile --universal --generate-hashes --no-header --upgrade \
 		--exclude-newer "$$(date -u -d '7 days ago' +%Y-%m-%d)" \
-		--python-version 3.11 --all-extras --group dev pyproject.toml -o requirements.lock
+		--python-version 3.11 --extra webhook --group dev --no-emit-package reroll \
+		pyproject.toml packages/reroll-dev/pyproject.toml -o requirements.lock
 	$(MAKE) --no-print-directory image-lock
 
 .PHONY: image-lock
@@ -101,16 +102,16 @@ image: setup ## What an image holds, in dist/image, and as an OCI layout in dist
 .PHONY: clean
 clean: ## Remove the virtual environment and everything made here (not the control plane's cache)
 	rm -rf $(VENV) site dist .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
-	find src tests bench -name __pycache__ -type d -prune -exec rm -rf {} +
+	find src packages tests bench -name __pycache__ -type d -prune -exec rm -rf {} +
 
 .PHONY: setup
 setup: $(VENV)/.ready
 
-$(VENV)/.ready: pyproject.toml requirements.lock Makefile
+$(VENV)/.ready: pyproject.toml packages/reroll-dev/pyproject.toml requirements.lock Makefile
 	@test -n "$(PYTHON)" || { echo "make: no Python 3.11 or newer found; install one, or name it: make PYTHON=/path/to/python3" >&2; exit 1; }
 	@echo "setting up $(VENV) with $$($(PYTHON) --version) (a minute the first time)"
 	@$(PYTHON) -m venv $(VENV) || { echo "make: $(PYTHON) cannot make a virtual environment; on Debian: apt-get install python3-venv" >&2; exit 1; }
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check "uv==$(UV_VERSION)"
 	@$(BIN)/uv pip sync --quiet --python $(BIN)/python --require-hashes requirements.lock
-	@$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation --editable .
+	@$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation --editable . --editable packages/reroll-dev
 	@touch $@

@@ -18,7 +18,7 @@ from bench.ground import ground, say
 from bench.load import Api, Sizes, make_background, make_field
 from bench.race import Course, following, medians, memory_with, race_alone, race_floor, race_reroll
 from bench.table import FIGURES, figures, table
-from reroll.devcluster.cluster import DevCluster
+from reroll_dev.cluster import DevCluster
 
 FLOOR = "alice"
 """The floor is nobody special: the API server lets administrators jump its queues."""

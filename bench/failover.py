@@ -25,7 +25,7 @@ from bench.crowd import Crowd, Size, following, grow, place, settled
 from bench.ground import USER, ground, say
 from bench.load import Api, blob
 from bench.replica import Replica
-from reroll.devcluster.cluster import DevCluster
+from reroll_dev.cluster import DevCluster
 
 WORKLOADS = 400
 EVERY = 0.1

@@ -11,11 +11,11 @@ from typing import Any
 
 from reroll.core.tables import rights
 from reroll.core.tables.kinds import KINDS
-from reroll.devcluster import binaries
-from reroll.devcluster.cluster import DevCluster
-from reroll.devcluster.layout import default_folder
-from reroll.devcluster.progress import progress_on
 from reroll.settings.table import Settings
+from reroll_dev import binaries
+from reroll_dev.cluster import DevCluster
+from reroll_dev.layout import default_folder
+from reroll_dev.progress import progress_on
 
 ROOT = Path(__file__).parent.parent
 USER = "reroll"

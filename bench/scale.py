@@ -21,7 +21,7 @@ from bench.ground import USER, ground, say
 from bench.load import Api
 from bench.relay import Relay
 from bench.replica import Replica
-from reroll.devcluster.cluster import DevCluster
+from reroll_dev.cluster import DevCluster
 
 FLAGS = ("--debounce", "0", "--rate", "100000", "--burst", "100000")
 """How fast it can be, not how fast it may be: by default it rolls 100 workloads a second."""

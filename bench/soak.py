@@ -29,7 +29,7 @@ from tests.support.settled import is_settled
 from tests.support.witness import Witness, hasty, slope, surplus
 
 from bench.ground import USER, ground, say
-from reroll.devcluster.api import Api, ApiError, path_to
+from reroll_dev.api import Api, ApiError, path_to
 
 DEBOUNCE = timedelta(milliseconds=300)
 FLAGS = ("--watch-silence", "3s", "--debounce-limit", "3s", "--log-level", "info")

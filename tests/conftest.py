@@ -19,9 +19,9 @@ from hypothesis import HealthCheck, settings
 from tests.support import session
 from tests.support.tools import Audit, Grants, Identity, Runner, Tool
 
-from reroll.devcluster import binaries, processes
-from reroll.devcluster.api import Api, path_to
-from reroll.devcluster.cluster import DevCluster
+from reroll_dev import binaries, processes
+from reroll_dev.api import Api, path_to
+from reroll_dev.cluster import DevCluster
 
 pytest_plugins = ["tests.support.fixtures_fault", "tests.support.fixtures_image"]
 

@@ -25,8 +25,8 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 LOCK = HERE / "requirements.lock"
 PROGRAM = ROOT / "src" / "reroll"
-# What a development cluster is built from, and what Python writes by itself.
-LEFT_OUT = shutil.ignore_patterns("controlplane", "__pycache__", "*.pyc")
+# What Python writes by itself.
+LEFT_OUT = shutil.ignore_patterns("__pycache__", "*.pyc")
 PLACE = "opt/reroll"
 """Where the folder is in the image."""
 

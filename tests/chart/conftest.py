@@ -10,7 +10,7 @@ from tests.chart.rendered import values_file
 from tests.support.chart import CHART
 from tests.support.tools import Tool
 
-from reroll.devcluster.api import Api, ApiError, path_of, path_to
+from reroll_dev.api import Api, ApiError, path_of, path_to
 
 MONITORS = Path(__file__).parent / "monitors.yaml"
 RESTRICTED = {"metadata": {"labels": {"pod-security.kubernetes.io/enforce": "restricted"}}}

@@ -14,8 +14,8 @@ from tests.scenarios.stage import eventually
 from tests.support import build, chart
 from tests.support.tools import Tool
 
-from reroll.devcluster.api import Api, path_to
-from reroll.devcluster.cluster import DevCluster
+from reroll_dev.api import Api, path_to
+from reroll_dev.cluster import DevCluster
 
 Release = Callable[..., str]
 # Those that a release may leave: what the controller made itself, and what a namespace has anyway.

@@ -1,40 +1,127 @@
-"""Events make way for rolls, but not for ever."""
+"""Events: on which object and with which words, and that they make way for rolls, not for ever."""
 
 import asyncio
+from collections.abc import Callable
 from typing import Any
 
+import pytest
+
 from reroll.clock import SystemClock
-from reroll.controller.events import Recorder
-from reroll.core.model.key import Key
+from reroll.controller.events import Recorder, Regarding
+from reroll.controller.report import Report, Result
+from reroll.core.model.key import Key, Problem
 from reroll.core.tables.reasons import Reason
 
-LEASE = Key("Lease", "shop", "reroll")
+LEASE = Regarding(Key("Lease", "shop", "reroll"), "coordination.k8s.io/v1", "")
+WEB, MAP = Key("Deployment", "shop", "web"), Key("ConfigMap", "shop", "app")
 
 
 class Kept(Recorder):
     """Keeps what it would send."""
 
-    sent: list[str]
+    def __init__(self, is_busy: Callable[[], bool] = lambda: False) -> None:
+        super().__init__(
+            None,  # type: ignore[arg-type]  nothing is sent
+            SystemClock(),
+            "test",
+            identify=lambda _: ("v1", "uid-of-a-source"),
+            is_busy=is_busy,
+        )
+        self.sent: list[dict[str, Any]] = []
 
-    async def _send(self, namespace: str, event: dict[str, Any]) -> None:
-        self.sent.append(event["message"])
+    async def _send(self, event: dict[str, Any]) -> None:
+        self.sent.append(event)
+
+    @property
+    def messages(self) -> list[str]:
+        return [event["message"] for event in self.sent]
+
+
+async def sent(*reports: Report, problem: Problem | None = None) -> list[dict[str, Any]]:
+    recorder = Kept()
+    running = asyncio.create_task(recorder.run())
+    for report in reports:
+        recorder.news(report)
+        if problem:
+            recorder.problem(report, problem)
+    await asyncio.wait_for(recorder.flush(), 30)
+    running.cancel()
+    return recorder.sent
+
+
+def a_report(reason: Reason, result: Result, strategy: str = "", name: str = "web") -> Report:
+    key = WEB._replace(name=name)
+    return Report(
+        key, "uid", "apps/v1", reason, "its words", result, strategy, (MAP,) if strategy else ()
+    )
 
 
 async def test_an_event_waits_while_something_is_about_to_roll() -> None:
-    recorder = Kept(None, SystemClock(), "test")  # type: ignore[arg-type]
-    recorder.sent, busy = [], [True]
-    recorder.is_busy = lambda: busy[0]
+    busy = [True]
+    recorder = Kept(is_busy=lambda: busy[0])
     running = asyncio.create_task(recorder.run())
-    recorder.announce(LEASE, ("v1", ""), Reason.FEATURE_OFF, "first")
+    recorder.announce(LEASE, Reason.FEATURE_OFF, "first")
 
     await asyncio.sleep(0.1)
-    assert recorder.sent == []
+    assert recorder.messages == []
     busy[0] = False
     await recorder.flush()
-    assert recorder.sent == ["first"]
+    assert recorder.messages == ["first"]
 
     busy[0] = True
-    recorder.announce(LEASE, ("v1", ""), Reason.FEATURE_OFF, "second")
+    recorder.announce(LEASE, Reason.FEATURE_OFF, "second")
     await asyncio.wait_for(recorder.flush(), 30)
-    assert recorder.sent == ["first", "second"]
+    assert recorder.messages == ["first", "second"]
     running.cancel()
+
+
+async def test_a_roll_is_an_event_on_the_workload_and_one_on_its_source() -> None:
+    names = [f"web-{n}" for n in range(7)]
+    reports = [a_report(Reason.CONFIG_CHANGED, Result.DONE, "patch", name) for name in names]
+    *rolls, source = await sent(*reports, reports[0])
+
+    assert len(rolls) == 8
+    assert rolls[0]["involvedObject"] == {
+        "kind": "Deployment", "apiVersion": "apps/v1", "namespace": "shop", "name": "web-0",
+        "uid": "uid",
+    }  # fmt: skip
+    shown = (rolls[0]["type"], rolls[0]["reason"], rolls[0]["action"], rolls[0]["message"])
+    sentence = f"{Reason.CONFIG_CHANGED.sentence}: its words"
+    assert shown == ("Normal", "ConfigChanged", "Roll-patch", sentence)
+    assert source["involvedObject"]["uid"] == "uid-of-a-source"
+    assert source["message"].startswith("its change rolled Deployment web-0, Deployment web-1")
+    assert source["message"].endswith(" and 2 more")
+
+
+@pytest.mark.parametrize(
+    ("reason", "result", "severities"),
+    [
+        (Reason.HELD, Result.HELD, ["Warning"]),
+        (Reason.UNDONE, Result.DONE, ["Normal"]),
+        (Reason.FORBIDDEN, Result.FAILED, ["Warning"]),
+        (Reason.ADOPTED, Result.DONE, []),
+    ],
+)
+async def test_what_is_an_event_without_a_roll(
+    reason: Reason, result: Result, severities: list[str]
+) -> None:
+    events = await sent(a_report(reason, result))
+    assert [event["type"] for event in events] == severities
+    assert [event["message"] for event in events] == ["its words"] * len(severities)
+
+
+async def test_a_problem_is_a_warning_whatever_became_of_the_workload() -> None:
+    problem = Problem("a bad value", Reason.COPY_RESTORED)
+    (event,) = await sent(a_report(Reason.UP_TO_DATE, Result.NOTHING), problem=problem)
+    assert (event["type"], event["reason"]) == ("Warning", "CopyRestored")
+    assert (event["action"], event["message"]) == ("Reading", "a bad value")
+
+
+async def test_an_event_without_a_uid_names_none() -> None:
+    recorder = Kept()
+    running = asyncio.create_task(recorder.run())
+    recorder.announce(LEASE, Reason.FEATURE_OFF, "evict is off")
+    await recorder.flush()
+    running.cancel()
+    assert "uid" not in recorder.sent[0]["involvedObject"]
+    assert recorder.sent[0]["type"] == "Warning"

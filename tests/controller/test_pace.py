@@ -9,7 +9,15 @@ from reroll.controller.pace import Backoff, Pacer
 
 
 def granted(pacer: Pacer, tries: int) -> int:
-    return sum(pacer.wait() == 0 for _ in range(tries))
+    """How many of so many different keys have their turn now; the others leave the line."""
+    count = 0
+    for key in range(tries):
+        if pacer.wait(key) == 0:
+            pacer.take(key)
+            count += 1
+        else:
+            pacer.leave(key)
+    return count
 
 
 def test_a_burst_goes_at_once_and_then_the_rate_counts() -> None:
@@ -23,14 +31,29 @@ def test_a_burst_goes_at_once_and_then_the_rate_counts() -> None:
     assert granted(pacer, 100) == 5
 
 
-def test_who_has_to_wait_is_told_for_how_long_and_takes_nothing() -> None:
+def test_a_key_that_has_to_wait_keeps_its_place_and_takes_nothing() -> None:
     clock = StillClock()
     pacer = Pacer(clock, rate=2, burst=1)
-    assert pacer.wait() == 0
+    assert pacer.wait("first") == 0
+    pacer.take("first")
 
-    assert [pacer.wait() for _ in range(3)] == [0.5, 0.5, 0.5]
+    assert [pacer.wait(key) for key in "abca"] == [0.5, 1.0, 1.5, 0.5]
     clock.move(0.5)
-    assert pacer.wait() == 0
+    assert pacer.wait("b") == 0.5
+    assert pacer.wait("a") == 0
+    pacer.take("a")
+    clock.move(0.5)
+    assert pacer.wait("b") == 0
+
+
+def test_a_key_that_leaves_the_line_makes_room() -> None:
+    pacer = Pacer(StillClock(), rate=1, burst=1)
+    pacer.take("first")
+    assert [pacer.wait("a"), pacer.wait("b")] == [1.0, 2.0]
+
+    pacer.leave("a")
+
+    assert pacer.wait("b") == 1.0
 
 
 @given(

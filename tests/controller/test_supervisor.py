@@ -6,6 +6,7 @@ from contextlib import suppress
 import pytest
 
 from reroll.controller import supervisor
+from reroll.controller.feature import Feature
 
 
 async def test_work_that_goes_on_when_told_to_end_ends_the_process(
@@ -22,7 +23,18 @@ async def test_work_that_goes_on_when_told_to_end_ends_the_process(
         await over.wait()
 
     working = asyncio.create_task(supervisor._either(begun, stubborn()))
-    with pytest.raises(RuntimeError, match="told to end"):
+    with pytest.raises(RuntimeError, match="still runs"):
         await working
     over.set()
     await asyncio.sleep(0)
+
+
+class Idle(Feature):
+    """Needs nothing of what a feature may do."""
+
+
+async def test_a_feature_overrides_only_what_it_needs() -> None:
+    idle = Idle()
+    assert list(idle.stages()) == []
+    for step in (idle.prepare, idle.read, idle.act, idle.rest):
+        await asyncio.wait_for(step(), 1)

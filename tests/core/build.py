@@ -7,10 +7,23 @@ from typing import Any
 
 import msgspec
 
+from reroll.core.decide.actions import (
+    Edit,
+    MakeCopies,
+    Patch,
+    Pause,
+    Pin,
+    RecreateJob,
+    Resume,
+    SetMarks,
+    StartJob,
+)
+from reroll.core.decide.plan import Plan
 from reroll.core.dialects.table import ALL
 from reroll.core.model import digest
 from reroll.core.model.content import Content
 from reroll.core.model.key import Key
+from reroll.core.model.marks import Mark
 from reroll.core.model.metadata import Manifest
 from reroll.core.model.moment import Moment
 from reroll.core.model.podspec import PodSpec
@@ -139,6 +152,44 @@ def snapshot(
         {ref.source: held for ref, held in sources.items()},
         **more,
     )
+
+
+# What a plan would do
+
+
+def edits(plan: Plan) -> tuple[Edit, ...]:
+    """What it writes to the workload, of all kinds of edits."""
+    patches = [action for action in plan.actions if isinstance(action, Patch)]
+    return tuple(edit for each in patches for edit in each.edits)
+
+
+def copies(plan: Plan) -> tuple[tuple[Key, str], ...]:
+    """The copies that it makes: of which source, and by what name."""
+    makers = [action for action in plan.actions if isinstance(action, MakeCopies)]
+    return tuple(copy for maker in makers for copy in maker.copies)
+
+
+def pins(plan: Plan) -> str | None:
+    """The pins that it writes; empty: it takes them away; `None`: they stay."""
+    jobs = [each.pins for each in plan.actions if isinstance(each, StartJob | RecreateJob)]
+    written = [edit.pins for edit in edits(plan) if isinstance(edit, Pin)]
+    [only] = {*jobs, *written} or {None}
+    return only
+
+
+def marks(plan: Plan) -> tuple[Mark, ...]:
+    """The marks that it writes into a template, or into a Job made of it."""
+    jobs = [each.marks for each in plan.actions if isinstance(each, StartJob | RecreateJob)]
+    written = [edit.marks for edit in edits(plan) if isinstance(edit, SetMarks)]
+    [only] = {*jobs, *written} or {()}
+    return only
+
+
+def pauses(plan: Plan) -> bool | None:
+    """Whether it pauses the workload, or ends a pause of it; `None`: neither."""
+    given = [isinstance(e, Pause) for e in edits(plan) if isinstance(e, Pause | Resume)]
+    [only] = given or [None]
+    return only
 
 
 def at_path(document: Any, path: tuple[str, ...]) -> Any:

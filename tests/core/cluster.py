@@ -14,7 +14,8 @@ import msgspec
 from tests.core import build
 from tests.core.build import DEPLOYMENT, EAGER, NOW, Document
 
-from reroll.core.decide.chains import plan
+from reroll.core.decide.actions import Patch, ReadHistory
+from reroll.core.decide.chains import decide
 from reroll.core.decide.plan import Plan
 from reroll.core.dialects.table import ALL
 from reroll.core.model.content import Content
@@ -222,9 +223,9 @@ class Cluster:
         return self.seen is None or self.seen.record is None
 
     def decide(self) -> Plan:
-        decided = plan(seen := self.snapshot(), self.now)
-        if decided.look_back:
-            decided = plan(msgspec.structs.replace(seen, history=self._history()), self.now)
+        decided = decide(seen := self.snapshot(), self.now)
+        if decided.has(ReadHistory):
+            decided = decide(msgspec.structs.replace(seen, history=self._history()), self.now)
         return decided
 
     def snapshot(self) -> Snapshot:
@@ -241,13 +242,19 @@ class Cluster:
 
     def step(self) -> Plan:
         """Look once and do what should be done."""
-        assert self.seen is not None
         decided = self.decide()
-        if decided.record is not None:
-            self.write(build.patched(self.document, patch(self.seen, DEPLOYMENT, decided)))
-        if decided.roll is not None:
+        self._carry_out(decided)
+        if decided.strategy is not None:
             self.rolls.append(decided)
         return decided
+
+    def _carry_out(self, plan: Plan) -> None:
+        """Without revisions and with its default strategy, a Deployment is only ever patched."""
+        for action in plan.actions:
+            assert self.seen is not None
+            assert isinstance(action, Patch)
+            operations = patch(self.seen, DEPLOYMENT, action.edits)
+            self.write(build.patched(self.document, operations))
 
     def settle(self) -> list[Plan]:
         """Look until there is nothing to do; what was done, in order."""

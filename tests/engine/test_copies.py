@@ -8,6 +8,7 @@ from reroll.core.model.key import Key
 from reroll.core.model.metadata import Metadata, Owner
 from reroll.core.revisions.content_names import COPY_OF
 from reroll.engine.copies import Copies
+from reroll.engine.wants import CopyContent, Want
 
 WEB = Key("Deployment", "shop", "web")
 APP = Key("ConfigMap", "shop", "app")
@@ -22,7 +23,7 @@ def metadata(version: int = 5, uid: str = "u1", *, ours: bool = True, **more: An
 class Seen:
     def __init__(self) -> None:
         self.woken: list[Key] = []
-        self.read: list[Key] = []
+        self.read: list[Want] = []
         self.copies = Copies(self.woken.append, self.read.append)
 
 
@@ -56,7 +57,7 @@ def test_one_that_is_deleted_wakes_and_one_in_its_place_is_looked_at_first(seen:
     assert (seen.woken, seen.copies.missing([COPY])) == ([WEB], {COPY})
 
     seen.copies.seen(COPY, metadata(9, "u2"))
-    assert seen.read == [COPY]
+    assert seen.read == [CopyContent(COPY)]
     assert seen.copies.missing([COPY]) == {COPY}
     assert seen.copies.in_doubt(COPY) == APP
     seen.copies.judged(COPY, metadata(9, "u2"), is_right=False)
@@ -90,7 +91,7 @@ def test_one_that_is_named_only_now_is_looked_for(seen: Seen) -> None:
     seen.copies.listed("ConfigMap", None)
     later = Key("ConfigMap", "shop", "app-2")
     seen.copies.use(WEB, {COPY: APP}, {later: APP})
-    assert seen.read == [later]
+    assert seen.read == [CopyContent(later)]
     assert seen.copies.missing([later]) == {later}
     seen.copies.judged(later, metadata(ours=False), is_right=True)
     assert not seen.copies.missing([later])

@@ -12,16 +12,18 @@ from reroll.engine.content import Source
 from reroll.engine.globs import Globs
 from reroll.engine.scope import Scope
 from reroll.engine.sources import Sources
+from reroll.engine.wants import SourceContent, Want
 
 SECRET = source_kind("secret")
 DB, WEB = Key("Secret", "shop", "db"), Key("Deployment", "shop", "web")
 
 
-def asking(asked: list[Key]) -> Sources:
+def asking(asked: list[Want]) -> Sources:
     return Sources(
         Scope(Policy()),
         Globs(),
-        read=asked.append,
+        Key("Secret", "reroll", "keys"),
+        want=asked.append,
         notice=lambda *_: None,
         met=lambda _: None,
         expanded=lambda *_: None,
@@ -35,11 +37,11 @@ def answer() -> Source:
 
 
 def test_what_was_asked_for_before_its_watch_was_refused_does_not_count_as_read() -> None:
-    asked: list[Key] = []
+    asked: list[Want] = []
     sources = asking(asked)
     assert SECRET
     sources.link(WEB, set(), {DB: ALWAYS})
-    assert asked == [DB]
+    assert asked == [SourceContent(DB)]
 
     sources.refused("Secret", None)
     sources.seen(SECRET, answer(), watched=False)
@@ -51,18 +53,18 @@ def test_what_was_asked_for_before_its_watch_was_refused_does_not_count_as_read(
 
 
 def test_what_was_refused_is_read_once_it_is_allowed() -> None:
-    asked: list[Key] = []
+    asked: list[Want] = []
     sources = asking(asked)
     assert SECRET
     sources.link(WEB, set(), {DB: ALWAYS})
     sources.seen(SECRET, answer(), watched=False)
     sources.allowed("Secret", None)
-    assert asked == [DB]
+    assert asked == [SourceContent(DB)]
 
     sources.refused("Secret", "shop")
     sources.refused("Secret", None)
     sources.allowed("Secret", "shop")
-    assert asked == [DB]
+    assert asked == [SourceContent(DB)]
 
     sources.allowed("Secret", None)
-    assert asked == [DB, DB]
+    assert asked == [SourceContent(DB), SourceContent(DB)]

@@ -43,10 +43,10 @@ def test_it_holds_the_locked_packages_the_program_and_no_tools(
 
     names = {name.replace("-", "_").lower() for name in locked_here(image_scripts.LOCK)}
     assert there == names
-    for tool in ("pip", "setuptools", "pytest", "bin"):
+    for tool in ("pip", "setuptools", "pytest", "bin", "reroll_dev"):
         assert not (built.library / tool).exists()
     assert (built.library / "reroll" / "py.typed").exists()
-    assert not (built.library / "reroll" / "devcluster" / "controlplane").exists()
+    assert [*built.library.rglob("controlplane"), *built.library.rglob("go.mod")] == []
     assert list(built.library.glob("*.egg-link")) == []
 
 

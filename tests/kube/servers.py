@@ -5,7 +5,7 @@ import contextlib
 import ssl
 from tempfile import NamedTemporaryFile
 
-from reroll.devcluster import pki
+from reroll_dev import pki
 
 
 class Server:

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from tests.kube.fakes import StillClock
 
-from reroll.devcluster import pki
 from reroll.kube import auth
 from reroll.kube.errors import AuthError, ConfigError
 from reroll.kube.plugin import Plugin
+from reroll_dev import pki
 
 V1 = "client.authentication.k8s.io/v1"
 

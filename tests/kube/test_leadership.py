@@ -10,7 +10,8 @@ from tests.support.faults import Answer, DropResponse, Match, Silence
 
 from reroll.clock import SystemClock
 from reroll.kube import errors, wire
-from reroll.kube.lease import LEASES, Leadership
+from reroll.kube.lease import Leadership
+from reroll.kube.resources import LEASES
 
 QUICK = {"lease_duration": 1.0, "renew_deadline": 0.7, "retry_period": 0.1}
 PATIENT = {"lease_duration": 90.0, "renew_deadline": 60.0, "retry_period": 0.1}

@@ -4,9 +4,9 @@ import pytest
 from cryptography.hazmat.primitives import serialization
 from tests.kube.fakes import StillClock
 
-from reroll.devcluster import pki
 from reroll.kube.errors import ConfigError
 from reroll.kube.tls import Contexts, Pem, Tls, context
+from reroll_dev import pki
 
 
 @pytest.fixture(scope="module")

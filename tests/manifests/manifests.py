@@ -7,22 +7,17 @@ from typing import Any
 
 import yaml
 
-from reroll.manifests.names import Hash, Naming
-from reroll.manifests.read import Input, Reading, read
-from reroll.manifests.render import Options, render
+from reroll.manifests.model import Input
+from reroll.manifests.options import Options
+from reroll.manifests.render import render
 
 KEY = b"0123456789abcdef"
 
 
-def rendered(
-    *texts: str, namespace: str = "", key: bytes | None = KEY, live=None, **options: Any
-) -> str:
-    """The stream as `reroll render` writes it; with a key, unless told otherwise: it is faster."""
+def rendered(*texts: str, key: bytes | None = KEY, **options: Any) -> str:
+    """The stream as `reroll render` writes it; with a key by default, which is faster."""
     inputs = [Input(f"{n}.yaml", text.encode()) for n, text in enumerate(texts, 1)]
-    names, how = options.pop("names", False), Hash(options.pop("hash", "reroll"))
-    naming = Naming(names, how, key is not None)
-    manifests = read(inputs, Reading(namespace, key))
-    return render(manifests, Options(naming=naming, **options), live).decode()
+    return render(inputs, Options(key=key, **options)).data.decode()
 
 
 def stream(*objects: dict[str, Any]) -> str:

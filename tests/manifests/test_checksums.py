@@ -17,12 +17,13 @@ from tests.manifests.manifests import (
     stream,
 )
 
-from reroll.core.model.digest import stamp
+from reroll.core.model.content import Content
+from reroll.core.model.digest import reference_digest, stamp, value_digests
+from reroll.core.model.key import Key
+from reroll.core.model.reference import Reference
 from reroll.core.tables.kinds import KINDS
 from reroll.manifests.checksums import NO_DATA
-from reroll.manifests.names import Naming
-from reroll.manifests.read import BadInputError, Input, Reading, read
-from reroll.manifests.render import Options, render
+from reroll.manifests.model import BadInputError
 
 APP = env_from("ConfigMap", "app")
 DB = env_from("Secret", "db")
@@ -223,8 +224,9 @@ def test_a_key_makes_other_checksums_of_secrets_and_not_of_configmaps() -> None:
 def test_without_a_key_no_plain_hash_of_a_secret_is_written() -> None:
     """Another formula, or another cost, would roll every workload of people without a key."""
     text = stream(secret(), WEB)
-    manifests = read([Input("in", text.encode())], Reading())
-    plain = checksum(render(manifests, Options(naming=Naming(keyed=True))).decode())
+    content = Content({"": value_digests({"p": b"1"}, None)})
+    reference = Reference(Key("Secret", "", "db"))
+    plain = stamp({reference.entry(""): reference_digest(reference, content, "") or ""})
     hard = hashlib.scrypt(plain.encode(), salt=b"reroll render 1", n=1024, r=8, p=1, dklen=16)
     assert checksum(rendered(text, key=None)) == stamp({"secrets": hard.hex()})
 

@@ -9,9 +9,9 @@ from tests.support import build
 from tests.support.build import Object
 from tests.support.command import Finished, reroll
 
-from reroll.cli.commands.diff import overlaid
 from reroll.core.revisions.content_names import marks
 from reroll.core.tables.kinds import KINDS
+from reroll.manifests.diff import overlay
 
 Stream = list[Object]
 
@@ -218,6 +218,6 @@ def test_bad_input_is_a_sentence(
 def test_what_a_render_does_not_say_is_as_it_was() -> None:
     live = {"a": 1, "list": [{"name": "x", "default": True}], "gone": [1]}
 
-    assert overlaid(live, {"list": [{"name": "x"}]}) == live
-    assert overlaid(live, {"gone": []})["gone"] == []
-    assert overlaid(live, {"list": [{"name": "y"}]})["list"] == [{"name": "y", "default": True}]
+    assert overlay(live, {"list": [{"name": "x"}]}) == live
+    assert overlay(live, {"gone": []})["gone"] == []
+    assert overlay(live, {"list": [{"name": "y"}]})["list"] == [{"name": "y", "default": True}]

@@ -5,8 +5,9 @@
 import pytest
 import yaml
 
-from reroll.manifests.text.compose import TextError, compose
-from reroll.manifests.text.edits import Put, apply, put
+from reroll.manifests.text.compose import compose
+from reroll.manifests.text.edits import Put, apply_text_edits, put
+from reroll.manifests.text.errors import TextError
 
 PATH = ("spec", "template", "metadata", "annotations")
 SUM = {"checksum/config": "abc"}
@@ -14,7 +15,7 @@ SUM = {"checksum/config": "abc"}
 
 def edited(text: str, path: tuple[str | int, ...] = PATH, entries=None) -> str:
     (document,) = compose(text)
-    return apply(text, put(text, document.root, Put(path, entries or SUM)))
+    return apply_text_edits(text, put(text, document.root, Put(path, entries or SUM)))
 
 
 CASES = {
@@ -166,7 +167,7 @@ def test_text_outside_the_edits_is_the_same(name: str) -> None:
     before = CASES[name][0]
     (document,) = compose(before)
     edits = put(before, document.root, Put(PATH, SUM))
-    after, moved = apply(before, edits), 0
+    after, moved = apply_text_edits(before, edits), 0
     kept = after
     for edit in sorted(edits):
         start = edit.start + moved

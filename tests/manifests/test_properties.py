@@ -13,11 +13,14 @@ from hypothesis import strategies as st
 from tests.manifests.golden import cases
 from tests.manifests.manifests import KEY, configmap, deployment, env_from, secret
 
-from reroll.manifests.names import Naming
-from reroll.manifests.read import MARK, BadInputError, Input, Reading, read
-from reroll.manifests.render import Options, _set, changes, edited, render
+from reroll.manifests.content_names import content_names, naming_edits
+from reroll.manifests.editing import apply_edits, put_value
+from reroll.manifests.model import BadInputError, Edit, Input, Manifests
+from reroll.manifests.options import Options
+from reroll.manifests.read import MARK, read
+from reroll.manifests.render import checksum_edits, render
 from reroll.manifests.text.compose import compose
-from reroll.manifests.text.edits import apply, put
+from reroll.manifests.text.edits import apply_text_edits, put
 from reroll.manifests.text.scalars import value_of
 
 NAMES = st.sampled_from(["app", "db", "x1"])
@@ -103,8 +106,15 @@ def damaged(draw: Any) -> str:
 
 
 def run(text: str, *, names: bool = False) -> str:
-    manifests = read([Input("in", text.encode())], Reading(key=KEY))
-    return render(manifests, Options(naming=Naming(names, keyed=True))).decode()
+    return render([Input("in", text.encode())], Options(key=KEY, names=names)).data.decode()
+
+
+def edits_of(text: str, *, names: bool) -> tuple[Manifests, list[Edit]]:
+    options = Options(key=KEY, names=names)
+    manifests = read([Input("in", text.encode())], options)
+    given = content_names(manifests, options)
+    renames = naming_edits(manifests, given, options)
+    return manifests, [*renames, *checksum_edits(manifests, options, {}, given)]
 
 
 FEW = settings(max_examples=50)
@@ -137,15 +147,13 @@ def test_the_order_of_documents_does_not_matter_to_checksums(parts: list[str], c
 @given(documents(), st.booleans())
 def test_without_the_edits_the_text_is_what_it_was(parts: list[str], names: bool) -> None:
     text = "---\n".join(parts)
-    manifests = read([Input("in", text.encode())], Reading(key=KEY))
-    options = Options(naming=Naming(names, keyed=True))
     edits = {
-        edit
-        for change in changes(manifests, options, {})
-        for edit in put(text, change.place.document.root, change.put)
+        text_edit
+        for edit in edits_of(text, names=names)[1]
+        for text_edit in put(text, edit.object.document.root, edit.put)
     }
     after = run(text, names=names)
-    assert after == apply(text, edits)
+    assert after == apply_text_edits(text, edits)
     for edit in sorted(edits, reverse=True):
         moved = sum(len(e.text) - (e.end - e.start) for e in edits if e < edit)
         start = edit.start + moved
@@ -160,14 +168,13 @@ def test_the_text_afterwards_says_what_was_to_be_put_there(parts: list[str], nam
     """Of every document; the code itself looks only at those with aliases."""
     text = "---\n".join(parts)
     try:
-        manifests = read([Input("in", text.encode())], Reading(key=KEY))
-        made = changes(manifests, Options(naming=Naming(names, keyed=True)), {})
-        after = edited(manifests, made).decode().removeprefix(MARK)
+        manifests, edits = edits_of(text, names=names)
+        after = apply_edits(manifests, edits).decode().removeprefix(MARK)
     except BadInputError:
         return
     wanted = {each.start: value_of(each.root) for each in compose(manifests.texts[0])}
-    for change in made:
-        _set(wanted[change.place.document.start], change.put)
+    for edit in edits:
+        put_value(wanted[edit.object.document.start], edit.put)
     found = [value_of(each.root) for each in compose(after)]
     assert _sorted(found) == _sorted(list(wanted.values()))
 

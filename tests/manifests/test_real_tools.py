@@ -21,9 +21,10 @@ from tests.support.command import reroll
 from tests.support.tools import Tool
 
 from reroll.cli.errors import Exit
-from reroll.devcluster.api import Api, path_to
+from reroll.manifests.options import Hash
 from reroll.manifests.text.compose import compose
 from reroll.manifests.text.scalars import value_of
+from reroll_dev.api import Api, path_to
 
 VALUES = ["a=1", "b=two words", "html=<&>", "empty=", "long=" + "x" * 300, "utf8=Ærø 🚢", "c=yes"]
 GENERATORS = {
@@ -49,7 +50,7 @@ def test_the_suffixes_are_kustomizes_own(tmp_path: Path, kustomize: Tool) -> Non
         return kustomize("build", str(tmp_path), identity=None)
 
     theirs = [each["metadata"]["name"] for each in objects(build(named=True))]
-    made = rendered(build(named=False), names=True, hash="kustomize")
+    made = rendered(build(named=False), names=True, hash=Hash.KUSTOMIZE)
     ours = [each["metadata"]["name"] for each in objects(made)]
     assert len(theirs) == 6
     assert sorted(ours) == sorted(theirs)

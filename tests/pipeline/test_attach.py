@@ -14,8 +14,8 @@ from reroll.core.revisions.content_names import ATTACHING
 from reroll.core.revisions.mentions import mentioned
 from reroll.core.tables.kinds import KINDS, SOURCE_KINDS
 from reroll.core.tables.rights import attaching
-from reroll.kube.objects import Owner, Revision
-from reroll.pipeline import attach
+from reroll.kube.objects import OwnerRef, Revision
+from reroll.pipeline.attach import Deployed, of_workload
 
 ROWS = {kind.name: kind for kind in KINDS}
 NAMES = frozenset({"app-5f9c2d1a7b", "db-77ff00aa11"})
@@ -44,10 +44,10 @@ def test_each_revision_owns_what_it_names() -> None:
         replicaset(2, uses=["configmap/app-5f9c2d1a7b"], mounts=["secret/db-77ff00aa11"]),
         replicaset(3, uid="another"),
     ]
-    own = attach.of_workload("w", reversed(revisions))
-    found = attach.owners(ROWS["Deployment"], manifest(build.deployment()), own, NAMES)
+    own = of_workload("w", reversed(revisions))
+    owners = Deployed(ROWS["Deployment"], manifest(build.deployment()), own).owners(NAMES)
 
-    assert [(owner.name, name) for owner, name in found] == [
+    assert [(owner.name, name) for owner, name in owners] == [
         ("web-1", "app-5f9c2d1a7b"),
         ("web-2", "app-5f9c2d1a7b"),
         ("web-2", "db-77ff00aa11"),
@@ -57,10 +57,11 @@ def test_each_revision_owns_what_it_names() -> None:
 @pytest.mark.parametrize("kind", ["Job", "CronJob"])
 def test_a_kind_without_revisions_owns_its_configs_itself(kind: str) -> None:
     source = getattr(build, kind.lower())("task", uses=["configmap/app-5f9c2d1a7b"])
-    found = attach.owners(ROWS[kind], manifest(source), [], NAMES)
+    deployed = Deployed(ROWS[kind], manifest(source, observed=0))
 
-    assert found == [(Owner("batch/v1", kind, "task", "w"), "app-5f9c2d1a7b")]
-    assert attach.is_ready(ROWS[kind], manifest(source, observed=0), [])
+    itself = OwnerRef("batch/v1", kind, "task", "w")
+    assert deployed.owners(NAMES) == [(itself, "app-5f9c2d1a7b")]
+    assert deployed.is_ready
 
 
 def test_a_job_of_a_cronjob_leaves_it_to_the_cronjob() -> None:
@@ -69,13 +70,13 @@ def test_a_job_of_a_cronjob_leaves_it_to_the_cronjob() -> None:
         {"apiVersion": "batch/v1", "kind": "CronJob", "uid": "c", "controller": True}
     ]
 
-    assert attach.owners(ROWS["Job"], manifest(source), [], NAMES) == []
+    assert Deployed(ROWS["Job"], manifest(source)).owners(NAMES) == []
 
 
 def test_the_job_that_attaches_owns_nothing() -> None:
     source = build.job("attach", labels=ATTACHING, uses=["configmap/app-5f9c2d1a7b"])
 
-    assert attach.owners(ROWS["Job"], manifest(source), [], NAMES) == []
+    assert Deployed(ROWS["Job"], manifest(source)).owners(NAMES) == []
 
 
 def test_a_controller_revision_has_its_template_elsewhere() -> None:
@@ -93,33 +94,17 @@ def test_a_controller_revision_has_its_template_elsewhere() -> None:
 def test_a_workload_is_ready_when_its_controller_saw_it(observed: object, ready: bool) -> None:
     seen = manifest(build.deployment(), observed=observed)
 
-    assert attach.is_ready(ROWS["Deployment"], seen, [replicaset(1)]) is ready
-    assert not attach.is_ready(ROWS["Deployment"], seen, [])
+    assert Deployed(ROWS["Deployment"], seen, [replicaset(1)]).is_ready is ready
+    assert not Deployed(ROWS["Deployment"], seen).is_ready
 
 
 def test_a_paused_template_has_no_revision_yet() -> None:
     seen = manifest(build.deployment(uses=["configmap/app-5f9c2d1a7b"]))
     kind = ROWS["Deployment"]
 
-    assert attach.lacks_revision(kind, seen, [replicaset(1)], NAMES)
+    assert Deployed(kind, seen, [replicaset(1)]).lacks_revision(NAMES)
     current = replicaset(2, uses=["configmap/app-5f9c2d1a7b"])
-    assert not attach.lacks_revision(kind, seen, [replicaset(1), current], NAMES)
-
-
-def test_the_patch_holds_only_for_what_was_seen() -> None:
-    owner = Owner("apps/v1", "ReplicaSet", "web-1", "rs-1")
-    other = {"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": "p"}
-
-    first = attach.patch("c", None, [owner])
-    assert [(one["op"], one["value"]) for one in first] == [
-        ("test", "c"),
-        ("test", None),
-        ("add", [owner.reference]),
-    ]
-    assert attach.patch("c", [other], [owner])[1:] == [
-        {"op": "test", "path": "/metadata/ownerReferences", "value": [other]},
-        {"op": "add", "path": "/metadata/ownerReferences", "value": [other, owner.reference]},
-    ]
+    assert not Deployed(kind, seen, [replicaset(1), current]).lacks_revision(NAMES)
 
 
 @given(st.text(), st.text(), st.sampled_from(' /=,:"\n\t\\<'))

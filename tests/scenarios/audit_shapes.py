@@ -12,7 +12,7 @@ from tests.scenarios.stage import Stage
 from tests.support import build
 from tests.support.build import Object
 
-from reroll.devcluster.api import path_to
+from reroll_dev.api import path_to
 
 Change = Callable[[Stage, str], object]
 

@@ -24,8 +24,8 @@ from tests.support.tools import Runner, kubeconfig_of
 
 from reroll.core.tables import rights
 from reroll.core.tables.kinds import Kind
-from reroll.devcluster.api import Api, path_to
-from reroll.devcluster.cluster import DevCluster
+from reroll_dev.api import Api, path_to
+from reroll_dev.cluster import DevCluster
 
 
 @pytest.fixture(scope="session")

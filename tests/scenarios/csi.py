@@ -3,7 +3,7 @@
 from tests.scenarios.stage import Stage, eventually
 from tests.support import build
 
-from reroll.devcluster.api import Api, ApiError, path_of
+from reroll_dev.api import Api, ApiError, path_of
 
 GROUP = "secrets-store.csi.x-k8s.io"
 STATUS, CLASS = "SecretProviderClassPodStatus", "SecretProviderClass"

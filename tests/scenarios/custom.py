@@ -12,8 +12,8 @@ from tests.support.crds.kinds import DEFINITIONS
 
 from reroll.core.tables import rights
 from reroll.core.tables.kinds import KINDS, Kind, Tables
-from reroll.devcluster.api import Api, ApiError, path_of
 from reroll.settings.table import Settings, resolve
+from reroll_dev.api import Api, ApiError, path_of
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "kinds"
 STAMP = "reroll.dev/config-hash"

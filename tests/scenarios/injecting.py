@@ -11,9 +11,9 @@ from tests.support.crds import targets
 
 from reroll.core.tables import rights
 from reroll.core.tables.kinds import KINDS
-from reroll.devcluster.api import Api, ApiError, path_of
 from reroll.features.injection import crd
 from reroll.settings.table import Settings
+from reroll_dev.api import Api, ApiError, path_of
 
 FLAGS = ("--injections", "true")
 WRITES = ["get", "list", "watch", "patch"]

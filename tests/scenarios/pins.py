@@ -11,11 +11,11 @@ from tests.support.command import Finished, reroll
 
 from reroll.core.revisions.pins import PINS
 from reroll.core.tables import rights
-from reroll.core.tables.fields import EACH, PINNED_FIELDS
-from reroll.core.tables.kinds import KINDS
-from reroll.devcluster.api import ApiError, path_to
+from reroll.core.tables.fields import PINNED_FIELDS
+from reroll.core.tables.kinds import EACH, KINDS
 from reroll.engine.admission_objects import NAME
 from reroll.settings.table import Settings
+from reroll_dev.api import ApiError, path_to
 
 TOKENS = ("ConfigMap", "kube-root-ca.crt")
 """What Kubernetes itself has each pod mount."""

@@ -7,7 +7,7 @@ from tests.support.build import Object
 
 from reroll.core.revisions.content_names import COPY_OF
 from reroll.core.revisions.pins import PINS, read_pins
-from reroll.devcluster.api import ApiError, path_to
+from reroll_dev.api import ApiError, path_to
 
 REVISIONS = {**ENABLED, "reroll.dev/revisions": "true", "reroll.dev/pin": "template"}
 """By names in the template: what pods have can be seen though nothing rewrites them."""

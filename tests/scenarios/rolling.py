@@ -9,7 +9,7 @@ from tests.support.build import FAIL, Object
 from tests.support.command import Finished
 from tests.support.settled import is_settled
 
-from reroll.devcluster.api import path_to
+from reroll_dev.api import path_to
 
 Command = Callable[..., Finished]
 

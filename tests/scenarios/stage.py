@@ -23,7 +23,7 @@ from tests.support.settled import is_settled
 
 import reroll
 from reroll.core.tables.kinds import KINDS, Kind, Strategy
-from reroll.devcluster.api import Api, path_of, path_to
+from reroll_dev.api import Api, path_of, path_to
 
 ENABLED = {"reroll.dev/enabled": "true"}
 RECORD = "reroll.dev/state"

@@ -15,7 +15,7 @@ from tests.support.faultproxy import FaultProxy
 from tests.support.faults import Answer, Cut, Fault, Match
 from tests.support.tools import kubeconfig_of
 
-from reroll.devcluster.cluster import DevCluster
+from reroll_dev.cluster import DevCluster
 
 COMMANDS = {
     "explain": ("explain", "deployment/web"),

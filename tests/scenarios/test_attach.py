@@ -14,11 +14,12 @@ from reroll.core.model.key import Key
 from reroll.core.revisions.content_names import marks
 from reroll.core.tables.kinds import KINDS, SOURCE_KINDS
 from reroll.core.tables.rights import attaching
-from reroll.devcluster.cluster import DevCluster
 from reroll.kube.auth import load
 from reroll.kube.client import Client
-from reroll.kube.objects import Owner
-from reroll.pipeline import owning
+from reroll.kube.objects import OwnerRef
+from reroll.kube.owners import change
+from reroll.kube.resources import CONFIG_MAPS
+from reroll_dev.cluster import DevCluster
 
 OLD, NEW, LOGIN = "app-5f9c2d1a7b", "app-88aa88aa88", "db-77ff00aa11"
 ROWS = {kind.name: kind for kind in KINDS}
@@ -149,14 +150,13 @@ async def test_an_owner_that_somebody_else_adds_meanwhile_stays(
     stage.make(content(OLD))
     pods = [stage.make(build.configmap(name)) for name in ("one", "two")]
     first, second = (
-        Owner("v1", "ConfigMap", pod["metadata"]["name"], pod["metadata"]["uid"]) for pod in pods
+        OwnerRef("v1", "ConfigMap", pod["metadata"]["name"], pod["metadata"]["uid"]) for pod in pods
     )
-    row, key = SOURCE_KINDS[0], Key("ConfigMap", namespace, OLD)
+    key = Key("ConfigMap", namespace, OLD)
     connection = load({}, kubeconfig=str(kubeconfig_of(cluster, "admin")))
     async with Client(connection) as client:
-        before = await owning.read(client, row, key)
-        await owning.own(client, row, key, before, [first])
-        await owning.own(client, row, key, before, [second])
+        await change(client, CONFIG_MAPS, key, [first])
+        await change(client, CONFIG_MAPS, key, [second])
 
     assert owners(stage, content(OLD)) == sorted([first.uid, second.uid])
 

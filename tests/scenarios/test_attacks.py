@@ -17,7 +17,7 @@ from tests.support.tools import kubeconfig_of
 
 from reroll.core.dialects.rows import Options
 from reroll.core.dialects.table import DIALECTS
-from reroll.devcluster.cluster import DevCluster
+from reroll_dev.cluster import DevCluster
 
 Start = Callable[..., Controller]
 

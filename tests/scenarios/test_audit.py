@@ -17,9 +17,9 @@ from tests.support.pages import DOCS, files
 from tests.support.terminal import in_terminal
 from tests.support.tools import Tool, kubeconfig_of
 
-from reroll.devcluster.api import path_to
-from reroll.devcluster.cluster import DevCluster
-from reroll.devcluster.pki import new_authority
+from reroll_dev.api import path_to
+from reroll_dev.cluster import DevCluster
+from reroll_dev.pki import new_authority
 
 GUIDE = (DOCS / "guides" / "answers.md").read_text(encoding="utf-8")
 READ = yaml.safe_load(files(GUIDE)["audit-role.yaml"])["rules"]

@@ -10,7 +10,7 @@ from tests.support import build
 
 from reroll.core.dialects.reroll import ANNOTATIONS, SOURCE_LISTS
 from reroll.core.tables.kinds import KINDS, Kind, Strategy
-from reroll.devcluster.api import path_to
+from reroll_dev.api import path_to
 
 Start = Callable[..., Controller]
 

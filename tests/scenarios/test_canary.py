@@ -10,7 +10,7 @@ from tests.support import build
 from tests.support.build import Object
 
 from reroll.core.revisions.pins import PINS
-from reroll.devcluster.api import path_to
+from reroll_dev.api import path_to
 
 Start = Callable[..., Controller]
 Begin = Callable[..., None]

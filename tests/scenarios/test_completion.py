@@ -14,8 +14,8 @@ from tests.support.command import reroll
 from tests.support.tools import Tool, kubeconfig_of
 
 import reroll as reroll_package
-from reroll.devcluster.cluster import DevCluster
 from reroll.kube.auth import contexts
+from reroll_dev.cluster import DevCluster
 
 PRESS = """
 COMP_LINE={line}

@@ -16,8 +16,8 @@ from tests.support.command import Finished, reroll
 from tests.support.tools import kubeconfig_of
 
 from reroll.cli.errors import Exit
-from reroll.devcluster.api import Api
-from reroll.devcluster.cluster import DevCluster
+from reroll_dev.api import Api
+from reroll_dev.cluster import DevCluster
 
 APP_CONFIG = {
     "group": "example.com",

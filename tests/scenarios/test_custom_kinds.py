@@ -11,7 +11,7 @@ from tests.support import build
 from tests.support.crds.kinds import TEXT, TEXTS, definition, fields
 
 from reroll.core.tables.kinds import Kind
-from reroll.devcluster.api import Api, path_of
+from reroll_dev.api import Api, path_of
 
 TIME = re.compile(r"20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z")
 each_row = pytest.mark.parametrize("kind", EXAMPLE_KINDS, ids=lambda kind: kind.name)

@@ -11,7 +11,7 @@ from tests.support import build
 from tests.support.build import Object
 from tests.support.command import Finished
 
-from reroll.devcluster.api import Api, ApiError, path_to
+from reroll_dev.api import Api, ApiError, path_to
 
 ROW = {
     "group": "example.com",

@@ -12,7 +12,7 @@ from tests.support.build import Object
 from tests.support.command import Finished, reroll
 from tests.support.tools import Tool, kubeconfig_of
 
-from reroll.devcluster.cluster import DevCluster
+from reroll_dev.cluster import DevCluster
 
 RESOURCES = {
     "resources": {"limits": {"cpu": "1000m", "memory": "0.5Gi"}},

@@ -11,7 +11,7 @@ from tests.support import build
 from tests.support.impatient import IMPATIENT
 
 from reroll.core.tables.kinds import Kind, Strategy
-from reroll.devcluster.api import path_of, path_to
+from reroll_dev.api import path_of, path_to
 
 Start = Callable[..., Controller]
 EVICT = {**ENABLED, "reroll.dev/strategy": "evict"}

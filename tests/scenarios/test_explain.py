@@ -13,8 +13,8 @@ from tests.support.tools import kubeconfig_of
 
 from reroll.core.decide.chains import GATES
 from reroll.core.tables.kinds import KINDS
-from reroll.devcluster.api import path_to
-from reroll.devcluster.cluster import DevCluster
+from reroll_dev.api import path_to
+from reroll_dev.cluster import DevCluster
 
 READ = [
     {"apiGroups": [""], "resources": ["namespaces"], "verbs": ["get"]},

@@ -13,7 +13,7 @@ from tests.support import build
 from tests.support.faultproxy import FaultProxy
 from tests.support.faults import Answer, Cut, Delay, DropResponse, Fault, Match, Silence, WatchError
 
-from reroll.devcluster.api import path_to
+from reroll_dev.api import path_to
 
 Start = Callable[..., Controller]
 WATCHED = ("configmaps", "secrets", "deployments")

@@ -13,9 +13,9 @@ from tests.support.build import Object
 from tests.support.command import Finished, reroll
 from tests.support.tools import Tool, kubeconfig_of
 
-from reroll.devcluster.api import path_to
-from reroll.devcluster.cluster import DevCluster
 from reroll.pipeline.usage import USERS
+from reroll_dev.api import path_to
+from reroll_dev.cluster import DevCluster
 
 NOW = ("--min-age", "0", "--keep", "0")
 KAPP = {"kapp.k14s.io/versioned": ""}

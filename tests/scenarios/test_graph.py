@@ -13,7 +13,7 @@ from tests.support.terminal import in_terminal
 from tests.support.tools import kubeconfig_of
 
 from reroll.core.tables.kinds import KINDS
-from reroll.devcluster.cluster import DevCluster
+from reroll_dev.cluster import DevCluster
 
 READ = [
     {"apiGroups": [""], "resources": ["configmaps", "secrets"], "verbs": ["list"]},

@@ -16,7 +16,7 @@ from tests.support.faultproxy import FaultProxy
 
 from reroll.core.tables import rights
 from reroll.core.tables.kinds import KINDS
-from reroll.devcluster.api import path_to
+from reroll_dev.api import path_to
 
 __all__ = ["evictions"]
 Start = Callable[..., Controller]

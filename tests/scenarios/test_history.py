@@ -12,8 +12,8 @@ from tests.support.terminal import in_terminal
 from tests.support.tools import kubeconfig_of
 
 from reroll.core.tables.kinds import KINDS
-from reroll.devcluster.api import path_to
-from reroll.devcluster.cluster import DevCluster
+from reroll_dev.api import path_to
+from reroll_dev.cluster import DevCluster
 
 READ = [
     *({"apiGroups": [row.group], "resources": [row.plural], "verbs": ["list"]} for row in KINDS),

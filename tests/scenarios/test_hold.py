@@ -11,8 +11,8 @@ from tests.support.command import reroll
 from tests.support.terminal import in_terminal
 
 from reroll.cli.errors import Exit
-from reroll.devcluster.api import path_to
-from reroll.devcluster.cluster import DevCluster
+from reroll_dev.api import path_to
+from reroll_dev.cluster import DevCluster
 
 HOLD = "reroll.dev/hold"
 

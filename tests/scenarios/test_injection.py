@@ -8,7 +8,7 @@ from tests.support import build
 from tests.support.build import Object, encode
 from tests.support.tools import Identity
 
-from reroll.devcluster.api import path_to
+from reroll_dev.api import path_to
 
 Audit = Callable[[Identity], list[Object]]
 

@@ -6,7 +6,7 @@ from tests.support import build
 from tests.support.command import Finished, reroll
 from tests.support.tools import kubeconfig_of
 
-from reroll.devcluster.cluster import DevCluster
+from reroll_dev.cluster import DevCluster
 
 
 def test_an_injection_is_explained_and_drawn(

@@ -18,7 +18,7 @@ from tests.support import build
 from tests.support.build import Object
 from tests.support.crds import targets
 
-from reroll.devcluster.api import ApiError, path_of
+from reroll_dev.api import ApiError, path_of
 
 VALUE = "correct-horse-battery"
 

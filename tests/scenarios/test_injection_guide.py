@@ -14,7 +14,7 @@ from tests.support import build
 from tests.support.pages import DOCS, files, transcripts
 from tests.support.tools import kubeconfig_of
 
-from reroll.devcluster.cluster import DevCluster
+from reroll_dev.cluster import DevCluster
 
 PAGE = (DOCS / "guides" / "injection.md").read_text(encoding="utf-8")
 FILES = files(PAGE)

@@ -9,7 +9,7 @@ from tests.scenarios.stage import Controller, Stage, Web, eventually
 from tests.support import build
 
 from reroll.core.tables.rights import Rule
-from reroll.devcluster.api import path_to
+from reroll_dev.api import path_to
 
 Start = Callable[..., Controller]
 Grant = Callable[..., Path]
@@ -150,7 +150,7 @@ def test_a_value_that_may_not_be_removed_holds_its_injection_until_it_may(
 
 
 def _may_not(stage: Stage, kubeconfig: Path, path: str) -> bool:
-    from reroll.devcluster.api import Api, ApiError
+    from reroll_dev.api import Api, ApiError
 
     with Api.from_kubeconfig(kubeconfig) as api:
         try:

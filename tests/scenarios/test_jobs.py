@@ -12,7 +12,7 @@ from tests.support.impatient import IMPATIENT
 from tests.support.settled import is_complete
 
 from reroll.core.tables.kinds import Kind, Strategy
-from reroll.devcluster.api import path_to
+from reroll_dev.api import path_to
 
 Start = Callable[..., Controller]
 TRIGGER = {**ENABLED, "reroll.dev/strategy": "trigger"}

@@ -12,8 +12,8 @@ from tests.support.tools import kubeconfig_of
 
 from reroll.cli.errors import Exit
 from reroll.core.tables.rights import Rule
-from reroll.devcluster.api import path_to
-from reroll.devcluster.cluster import DevCluster
+from reroll_dev.api import path_to
+from reroll_dev.cluster import DevCluster
 
 Start = Callable[..., Controller]
 Grant = Callable[[list[Rule], str | None], Path]

@@ -27,9 +27,9 @@ from tests.support.tools import Grants, Tool
 
 from reroll.core.tables import rights
 from reroll.core.tables.kinds import KINDS, Kind, Strategy
-from reroll.devcluster.api import Api, path_of, path_to
-from reroll.devcluster.cluster import DevCluster
 from reroll.features.injection import crd
+from reroll_dev.api import Api, path_of, path_to
+from reroll_dev.cluster import DevCluster
 
 Start = Callable[..., Controller]
 Calls = list[dict[str, Any]]

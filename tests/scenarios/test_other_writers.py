@@ -23,7 +23,7 @@ from tests.support import build
 from tests.support.tools import Tool
 
 from reroll.core.tables.kinds import Kind, Strategy
-from reroll.devcluster.api import path_to
+from reroll_dev.api import path_to
 
 Start = Callable[..., Controller]
 Object = build.Object

@@ -12,8 +12,8 @@ from tests.support import build
 
 from reroll.core.revisions.pins import PINS as ANNOTATION
 from reroll.core.revisions.pins import read_pins, write_pins
-from reroll.devcluster.api import path_to
-from reroll.devcluster.cluster import DevCluster
+from reroll_dev.api import path_to
+from reroll_dev.cluster import DevCluster
 
 Start = Callable[..., Controller]
 REVISIONS = {**ENABLED, "reroll.dev/revisions": "true"}
@@ -245,7 +245,7 @@ def test_installing_is_done_once_and_told_and_undone(
         beside = installation.install("--mode", "webhook", "--url", "https://127.0.0.1:1/pins")
     assert "is the controller there, with --webhook?" in beside.err
     none = installation.install("--mode", "template")
-    assert f"policy {installation.name} is installed, too; take it away" in none.err
+    assert f"policy {installation.name} is installed, too; remove it" in none.err
     assert installation.uninstall("--mode", "webhook").out.count("deleted") == 1
     gone = installation.uninstall()
     assert gone.out.count("deleted") == 2

@@ -14,12 +14,12 @@ from tests.support import build, session
 from tests.support.command import reroll
 
 from reroll.clock import SystemClock
-from reroll.devcluster import components
-from reroll.devcluster.api import ApiError, path_to
-from reroll.devcluster.cluster import DevCluster
-from reroll.features.admission.keeper import Keeper
+from reroll.features.admission.store import CertificateStore
 from reroll.kube.auth import load
 from reroll.kube.client import Client
+from reroll_dev import components
+from reroll_dev.api import ApiError, path_to
+from reroll_dev.cluster import DevCluster
 
 Start = Callable[..., Controller]
 HOOKS = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations"
@@ -38,7 +38,7 @@ def identity(kubeconfig_for: Callable[..., Path], installation: Installation) ->
 async def make_certificates(kubeconfig: Path, namespace: str) -> None:
     """As three replicas that start at once would have done two years ago."""
     async with Client(load({}, kubeconfig=str(kubeconfig))) as client:
-        one = Keeper(client, Earlier(), namespace, "reroll-webhook", ["127.0.0.1"])
+        one = CertificateStore(client, Earlier(), namespace, "reroll-webhook", ["127.0.0.1"])
         made = await asyncio.gather(one.current(), one.current(), one.current())
         assert made[0] == made[1] == made[2]
 

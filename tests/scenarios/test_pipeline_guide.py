@@ -15,7 +15,7 @@ from tests.support.pages import DOCS, Step, files, transcripts
 from tests.support.tools import kubeconfig_of
 
 from reroll.cli.errors import Exit
-from reroll.devcluster.cluster import DevCluster
+from reroll_dev.cluster import DevCluster
 
 PAGE = (DOCS / "guides" / "pipeline.md").read_text(encoding="utf-8")
 [FIRST, CHANGE, [FAILURE], BY_HAND] = transcripts(PAGE)

@@ -11,7 +11,7 @@ from tests.support.command import reroll
 from tests.support.terminal import in_terminal
 
 from reroll.cli.errors import Exit
-from reroll.devcluster.cluster import DevCluster
+from reroll_dev.cluster import DevCluster
 
 
 def test_what_is_stale_is_told_with_its_reason_and_nothing_is_written(

@@ -11,8 +11,8 @@ from tests.support.policies import refusing
 from reroll.core.tables import rights
 from reroll.core.tables.kinds import KINDS
 from reroll.core.tables.rights import Rule
-from reroll.devcluster.api import Api, ApiError, path_of, path_to
 from reroll.settings.table import Settings
+from reroll_dev.api import Api, ApiError, path_of, path_to
 
 Start = Callable[..., Controller]
 Grant = Callable[[list[Rule], str | None], Path]

@@ -12,7 +12,7 @@ from tests.support import build
 from tests.support.settled import is_complete
 
 from reroll.core.tables.kinds import KINDS, Strategy
-from reroll.devcluster.api import path_to
+from reroll_dev.api import path_to
 
 Start = Callable[..., Controller]
 LAST = "reloader.stakater.com/last-reloaded-from"

@@ -7,7 +7,7 @@ from tests.scenarios.reloads import AUTO
 from tests.scenarios.stage import Controller, Stage, Web, eventually
 from tests.support import build
 
-from reroll.devcluster.api import path_to
+from reroll_dev.api import path_to
 
 Start = Callable[..., Controller]
 RELOAD = "configmap.reloader.stakater.com/reload"

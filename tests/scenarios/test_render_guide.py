@@ -13,7 +13,7 @@ from tests.support.pages import DOCS, Step, files, transcripts
 from tests.support.session import programs
 from tests.support.tools import kubeconfig_of
 
-from reroll.devcluster.cluster import DevCluster
+from reroll_dev.cluster import DevCluster
 
 PAGE = (DOCS / "guides" / "render.md").read_text(encoding="utf-8")
 PLAIN = [one for one in transcripts(PAGE) if "-n shop" not in one[0].command]

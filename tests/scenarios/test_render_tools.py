@@ -13,9 +13,9 @@ from tests.support.tools import Grants, Tool
 
 from reroll import __version__
 from reroll.core.revisions.content_names import claimed, proved
-from reroll.devcluster.api import Api
-from reroll.devcluster.cluster import DevCluster
 from reroll.manifests.checksums import NO_DATA
+from reroll_dev.api import Api
+from reroll_dev.cluster import DevCluster
 
 CHART = Path(__file__).parent / "chart"
 PLUGIN = Path(__file__).parents[2] / "integrations" / "helm"

@@ -12,7 +12,7 @@ from tests.support.faultproxy import FaultProxy
 from tests.support.faults import Delay, Match, Silence
 from tests.support.templates import Templates
 
-from reroll.devcluster.api import path_to
+from reroll_dev.api import path_to
 
 Start = Callable[..., Controller]
 PATCH = Match(method="PATCH", path="/deployments/")

@@ -13,7 +13,7 @@ from tests.support.faults import Answer, DropResponse, Fault, Match
 
 from reroll.cli.errors import Exit
 from reroll.core.tables.kinds import KINDS, Strategy
-from reroll.devcluster.cluster import DevCluster
+from reroll_dev.cluster import DevCluster
 
 RESTARTED = "kubectl.kubernetes.io/restartedAt"
 ABLE = [kind for kind in KINDS if Strategy.RESTART in kind.strategies]
@@ -45,7 +45,7 @@ def test_every_kind_gets_new_pods_for_a_reason_and_nothing_rolls_twice(
     for one in workloads:
         assert old.isdisjoint(pod["metadata"]["uid"] for pod in stage.pods(one))
         told = stage.events(one, "Restarted")[0]["message"]
-        assert told == "somebody asked for a restart: rotate connections"
+        assert told == "a restart was requested: rotate connections"
         if one["kind"] != "Rollout":
             assert RESTARTED in stage.template(one)["metadata"]["annotations"]
     enabled, *others = workloads

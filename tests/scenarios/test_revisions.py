@@ -13,8 +13,8 @@ from tests.support.faultproxy import FaultProxy
 from tests.support.faults import Answer, Cut, Match
 
 from reroll.core.tables.kinds import KINDS, Kind
-from reroll.devcluster.api import path_to
 from reroll.settings.table import Settings
+from reroll_dev.api import path_to
 
 Start = Callable[..., Controller]
 PINNED = [kind for kind in KINDS if not kind.fixed]

@@ -19,7 +19,7 @@ from tests.support.build import Object
 from tests.support.tools import Tool
 
 from reroll.core.revisions.pins import PINS, read_pins
-from reroll.devcluster.api import ApiError, path_to
+from reroll_dev.api import ApiError, path_to
 
 Start = Callable[..., Controller]
 STEPS = 12

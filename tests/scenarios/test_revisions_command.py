@@ -12,8 +12,8 @@ from tests.support.tools import kubeconfig_of
 
 from reroll.core.revisions.pins import PINS
 from reroll.core.tables.kinds import TABLES
-from reroll.devcluster.api import path_to
-from reroll.devcluster.cluster import DevCluster
+from reroll_dev.api import path_to
+from reroll_dev.cluster import DevCluster
 
 Start = Callable[..., Controller]
 Command = Callable[..., Finished]

@@ -25,8 +25,8 @@ from tests.support.faults import Answer, Match
 
 from reroll.core.tables import rights
 from reroll.core.tables.kinds import KINDS
-from reroll.devcluster.api import ApiError, path_to
 from reroll.settings.table import Settings
+from reroll_dev.api import ApiError, path_to
 
 Start = Callable[..., Controller]
 LONG = "a-very-long-name." * 14 + "end"

@@ -17,7 +17,7 @@ from tests.scenarios.stage import Controller, Stage, alone, eventually
 from tests.support import build
 from tests.support.command import Finished
 
-from reroll.devcluster.api import path_to
+from reroll_dev.api import path_to
 
 Start = Callable[..., Controller]
 

@@ -12,8 +12,8 @@ from tests.support import build
 from tests.support.pages import DOCS, Step, files, transcripts
 from tests.support.tools import kubeconfig_of
 
-from reroll.devcluster.cluster import DevCluster
 from reroll.engine.admission_objects import NAME
+from reroll_dev.cluster import DevCluster
 
 PAGE = (DOCS / "guides" / "revisions.md").read_text(encoding="utf-8")
 [INSTALL, [APPLY], [CHANGE, LIST], [BACK, HELD]] = transcripts(PAGE)

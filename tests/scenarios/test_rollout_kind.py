@@ -8,7 +8,7 @@ import pytest
 from tests.scenarios.stage import ENABLED, STAMP, Controller, Stage, eventually
 from tests.support import build
 
-from reroll.devcluster.api import path_to
+from reroll_dev.api import path_to
 
 Start = Callable[..., Controller]
 pytestmark = pytest.mark.usefixtures("rollouts")

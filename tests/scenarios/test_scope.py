@@ -12,8 +12,8 @@ from tests.support.faults import Match, Silence
 
 from reroll.core.tables import rights
 from reroll.core.tables.kinds import KINDS
-from reroll.devcluster.api import path_to
 from reroll.settings.table import Settings
+from reroll_dev.api import path_to
 
 Start = Callable[..., Controller]
 Another = Callable[..., Stage]

@@ -16,7 +16,7 @@ from tests.support.faults import Answer, Match, Silence
 from tests.support.tools import Tool
 
 from reroll.core.tables.kinds import KINDS, Kind, Strategy
-from reroll.devcluster.api import path_of, path_to
+from reroll_dev.api import path_of, path_to
 
 Start = Callable[..., Controller]
 Audit = Callable[[Path], list[dict[str, Any]]]

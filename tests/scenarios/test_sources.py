@@ -9,7 +9,7 @@ from tests.scenarios.stage import ENABLED, Controller, Stage, a, eventually, for
 from tests.support import build
 
 from reroll.core.tables.kinds import Kind, Strategy
-from reroll.devcluster.api import path_to
+from reroll_dev.api import path_to
 
 Start = Callable[..., Controller]
 

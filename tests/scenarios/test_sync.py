@@ -15,8 +15,8 @@ from tests.support.terminal import in_terminal
 
 from reroll.cli.errors import Exit
 from reroll.core.tables.kinds import KINDS
-from reroll.devcluster.api import path_to
-from reroll.devcluster.cluster import DevCluster
+from reroll_dev.api import path_to
+from reroll_dev.cluster import DevCluster
 
 ROLLING = [kind for kind in KINDS if kind.counts]
 

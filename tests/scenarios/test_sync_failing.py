@@ -21,7 +21,7 @@ from tests.support.settled import is_settled
 from reroll.cli.errors import Exit
 from reroll.core.tables import rights
 from reroll.core.tables.kinds import KINDS, Kind
-from reroll.devcluster.cluster import DevCluster
+from reroll_dev.cluster import DevCluster
 
 QUICK = {"progressDeadlineSeconds": 1}
 with_rollouts = pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from tests.support.faults import Answer, DropResponse, Fault, Match
 from tests.support.settled import is_settled
 
 from reroll.cli.errors import Exit
-from reroll.devcluster.cluster import DevCluster
+from reroll_dev.cluster import DevCluster
 
 UNDO = ("--wait", "--timeout", "3s", "--rollback-on-failure")
 CREATING = Match("POST", "/jobs$")

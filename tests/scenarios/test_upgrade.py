@@ -11,7 +11,7 @@ from tests.support import build
 from tests.support.templates import Templates
 
 import reroll
-from reroll.devcluster.cluster import DevCluster
+from reroll_dev.cluster import DevCluster
 
 Start = Callable[..., Controller]
 

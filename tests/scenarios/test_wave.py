@@ -8,7 +8,7 @@ from tests.scenarios.stage import STAMP, Controller, Stage, eventually
 from tests.support import build
 from tests.support.wave import HASH, IN, UPDATE, expected_hash
 
-from reroll.devcluster.api import path_to
+from reroll_dev.api import path_to
 
 Start = Callable[..., Controller]
 ROWS = ("deployment", "statefulset", "daemonset")

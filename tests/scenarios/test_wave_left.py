@@ -8,7 +8,7 @@ from tests.support import build
 from tests.support.policies import refusing
 from tests.support.wave import DISABLED, IN, INVALID
 
-from reroll.devcluster.api import ApiError, path_of
+from reroll_dev.api import ApiError, path_of
 
 Start = Callable[..., Controller]
 

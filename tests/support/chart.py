@@ -273,7 +273,7 @@ def installation(helm: Callable[..., str], name: str) -> str:
 
 
 def main() -> None:
-    from reroll.devcluster import binaries
+    from reroll_dev import binaries
 
     for path, content in FILES.items():
         path.write_text(content(), encoding="utf-8")

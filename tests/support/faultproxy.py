@@ -22,7 +22,7 @@ import yaml
 from tests.support.faults import Entry, Fault, Injection, Match, Request
 from tests.support.gateway import Gateway, bound
 
-from reroll.devcluster.cluster import DevCluster
+from reroll_dev.cluster import DevCluster
 
 EVERYTHING = Match()
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 from tests.support.faultproxy import FaultProxy
 
-from reroll.devcluster.cluster import DevCluster
+from reroll_dev.cluster import DevCluster
 
 
 @pytest.fixture

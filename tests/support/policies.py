@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 from tests.support.build import Object
 
-from reroll.devcluster.api import Api, path_of, path_to
+from reroll_dev.api import Api, path_of, path_to
 
 VERSION = "admissionregistration.k8s.io/v1"
 

@@ -16,10 +16,10 @@ from pathlib import Path
 
 import pytest
 
-from reroll.devcluster import binaries, processes
-from reroll.devcluster.cluster import DevCluster
-from reroll.devcluster.locks import held
-from reroll.devcluster.progress import PlainProgress
+from reroll_dev import binaries, processes
+from reroll_dev.cluster import DevCluster
+from reroll_dev.locks import held
+from reroll_dev.progress import PlainProgress
 
 RUN_NAME = re.compile(r"run-(\d+)-(\d+)-\w+")
 

@@ -14,13 +14,12 @@ from reroll.core.dialects.reroll import REROLL
 from reroll.core.dialects.rows import Options, Place
 from reroll.core.revisions.content_names import CONTENT_OF
 from reroll.core.tables.custom_rows import ROWS, helped
-from reroll.core.tables.fields import EACH, FIELDS, POD_FIELDS, PODS, Field
-from reroll.core.tables.kinds import KINDS, SOURCE_KINDS
+from reroll.core.tables.fields import FIELDS, POD_FIELDS, PODS, Field
+from reroll.core.tables.kinds import EACH, KINDS, SOURCE_KINDS
 from reroll.core.tables.reasons import Reason
 from reroll.core.tables.rights import DEFAULT, Feature, Right, rights
 from reroll.core.tables.rights import Place as RightPlace
-from reroll.manifests.names import NAMES
-from reroll.manifests.render import ANNOTATION
+from reroll.manifests.options import ANNOTATION, NAMES
 from reroll.settings.table import SETTINGS
 
 FOLDER = Path(__file__).parents[2] / "docs" / "reference"

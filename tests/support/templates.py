@@ -14,7 +14,7 @@ from http.client import HTTPException, HTTPResponse, HTTPSConnection
 from types import TracebackType
 from typing import Any, Self
 
-from reroll.devcluster.api import Api, path_to
+from reroll_dev.api import Api, path_to
 
 Object = dict[str, Any]
 

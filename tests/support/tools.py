@@ -13,9 +13,9 @@ from typing import Any, Protocol
 import yaml
 
 from reroll.core.tables import rights
-from reroll.devcluster import access
-from reroll.devcluster.api import Api, path_to
-from reroll.devcluster.cluster import DevCluster
+from reroll_dev import access
+from reroll_dev.api import Api, path_to
+from reroll_dev.cluster import DevCluster
 
 Identity = str | Path
 """The name of an identity of the cluster, or a kubeconfig."""

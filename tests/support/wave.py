@@ -8,7 +8,7 @@ import hashlib
 import json
 from typing import Any
 
-from reroll.devcluster.api import Api, path_to
+from reroll_dev.api import Api, path_to
 
 UPDATE = "wave.pusher.com/update-on-config-change"
 HASH = "wave.pusher.com/config-hash"

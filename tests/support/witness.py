@@ -15,7 +15,7 @@ from itertools import pairwise
 from types import TracebackType
 from typing import Any, NamedTuple, Self
 
-from reroll.devcluster.api import Api, path_to
+from reroll_dev.api import Api, path_to
 
 Object = dict[str, Any]
 RECORD = "reroll.dev/state"

@@ -18,7 +18,6 @@ from reroll.cli.errors import CommandError, Exit
 from reroll.cli.files import read_yaml
 from reroll.cli.targets import workload_target
 from reroll.clock import Clock, SystemClock
-from reroll.controller.report import Teller
 from reroll.core.model.key import Key
 from reroll.core.model.metadata import Manifest
 from reroll.core.policy.selectors import Selector, parse_selector
@@ -30,7 +29,7 @@ from reroll.kube.view import View
 from reroll.settings.table import Settings, SettingsError, resolve
 
 if TYPE_CHECKING:
-    from reroll.engine.listing import Look
+    from reroll.engine.listing import Listing
 
 
 class Context:
@@ -107,27 +106,22 @@ class Context:
             return await action(View(client, namespace, home))
 
     async def listing(
-        self,
-        view: View,
-        teller: Teller | None = None,
-        *,
-        supposing: bool = False,
-        make_key: bool = False,
-    ) -> "Look":
-        """The engine's listing of the selected workloads, see `Look.fill`."""
-        from reroll.engine.listing import KeyMissingError, Look
+        self, view: View, *, supposing: bool = False, make_key: bool = False
+    ) -> "Listing":
+        """The engine's listing of the selected workloads, see `Listing.fill`."""
+        from reroll.engine.listing import KeyMissingError, Listing
 
         selection, settings = self.selection, self.settings
-        look = Look(view, self.clock, settings, settings.namespace or view.home, teller)
+        listing = Listing(view, self.clock, settings, settings.namespace or view.home)
         try:
-            await look.fill(
+            await listing.fill(
                 selection.holds, selection.kinds, supposing=supposing, make_key=make_key
             )
         except KeyMissingError as error:
             raise CommandError(str(error)) from None
-        known, lent = (*look.workloads, *look.others), look.world.lenders.lent()
-        selection.check(known, view.gaps, lent, look.owned)
-        return look
+        known, lent = (*listing.workloads, *listing.others), listing.world.lenders.lent()
+        selection.check(known, view.gaps, lent, listing.owned)
+        return listing
 
 
 class Selection(NamedTuple):

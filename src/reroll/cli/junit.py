@@ -5,14 +5,14 @@ from pathlib import Path
 from xml.etree import ElementTree as ET
 
 from reroll.cli.errors import CommandError, Exit
-from reroll.pipeline.work import Outcome, Work
+from reroll.pipeline.work import Stage, Work
 
 _ELEMENTS = {
-    Outcome.FAILED: "failure",
-    Outcome.TIMED_OUT: "failure",
-    Outcome.UNDONE: "failure",
-    Outcome.HELD: "skipped",
-    Outcome.LEFT: "skipped",
+    Stage.FAILED: "failure",
+    Stage.TIMED_OUT: "failure",
+    Stage.UNDONE: "failure",
+    Stage.HELD: "skipped",
+    Stage.LEFT: "skipped",
 }
 
 
@@ -24,7 +24,7 @@ def write(path: str, command: str, works: Sequence[Work]) -> None:
 
 
 def document(command: str, works: Sequence[Work]) -> bytes:
-    counts = [_ELEMENTS.get(work.outcome, "") for work in works]
+    counts = [_ELEMENTS.get(work.stage, "") for work in works]
     suite = ET.Element(
         "testsuite",
         name=f"reroll {command}",
@@ -42,11 +42,13 @@ def document(command: str, works: Sequence[Work]) -> bytes:
             name=f"{work.key.kind}/{work.key.name}",
             time=f"{work.seconds:.3f}",
         )
-        if element := _ELEMENTS.get(work.outcome):
-            told = _text(work.detail or work.message)
-            ET.SubElement(case, element, message=f"{work.outcome.value}: {told}", type=work.reason)
+        if element := _ELEMENTS.get(work.stage):
+            text = _text(work.detail or work.message)
+            ET.SubElement(
+                case, element, message=f"{work.stage.value}: {text}", type=work.reason.word
+            )
         else:
-            ET.SubElement(case, "system-out").text = _text(f"{work.outcome.value}: {work.message}")
+            ET.SubElement(case, "system-out").text = _text(f"{work.stage.value}: {work.message}")
     root = ET.Element("testsuites")
     root.append(suite)
     ET.indent(root)

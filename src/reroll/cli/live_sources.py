@@ -1,30 +1,27 @@
-"""Sources that a stream refers to and does not have, as they are in the cluster."""
+"""Read the sources that a stream refers to and does not have from the cluster."""
 
 import argparse
 import asyncio
 import os
-from collections.abc import Iterable
 
 from reroll.cli.cluster import resource
 from reroll.cli.errors import CommandError, Exit
 from reroll.core.model.content import Content
 from reroll.core.model.key import Key
-from reroll.core.tables.kinds import SOURCE_KINDS
+from reroll.core.tables.kinds import TABLES
 from reroll.kube import wire
 from reroll.kube.auth import load
 from reroll.kube.client import Client
 from reroll.kube.errors import ApiError, ConfigError, NotFound
-from reroll.manifests.read import Input, Reading, read
+from reroll.manifests.model import Input
+from reroll.manifests.options import Options
+from reroll.manifests.read import read
 
-_ROWS = {row.name: row for row in SOURCE_KINDS}
 
+def contents(args: argparse.Namespace, key: bytes | None, wanted: set[Key]) -> dict[Key, Content]:
+    """What the cluster has of these; missing ones are left out, forbidden ones end the command.
 
-def contents(
-    args: argparse.Namespace, wanted: Iterable[Key], key: bytes | None
-) -> dict[Key, Content]:
-    """What the cluster has of these; what is not there is left out, what may not be read is told.
-
-    A source without a namespace is looked for in that of the context. `key` is the HMAC key for
+    A source without a namespace is read from that of the context. `key` is the HMAC key for
     Secrets.
     """
     keys = sorted(wanted)
@@ -44,16 +41,16 @@ async def _contents(
     connection = load(os.environ, kubeconfig=args.kubeconfig, context=args.context)
     home = connection.namespace or "default"
     async with Client(connection) as client:
-        found = await asyncio.gather(*(_content(client, each, home, key) for each in keys))
-    return {each: kept for each, kept in zip(keys, found, strict=True) if kept is not None}
+        answers = await asyncio.gather(*(_content(client, each, home, key) for each in keys))
+    return {each: content for each, content in zip(keys, answers, strict=True) if content}
 
 
 async def _content(client: Client, wanted: Key, home: str, key: bytes | None) -> Content | None:
-    row = _ROWS[wanted.kind]
+    row = TABLES.sources_by_name[wanted.kind]
     request = wire.get(resource(row), wanted.namespace or home, wanted.name)
     try:
         answer = await client.send(request)
     except NotFound:
         return None
-    manifests = read([Input(str(wanted), answer)], Reading(key=key, only_checksums=True))
+    manifests = read([Input(str(wanted), answer)], Options(key=key))
     return next(iter(manifests.sources.values())).content

@@ -1,6 +1,6 @@
 """How a run is shown while it goes on: a bar for each workload in a terminal, lines in a pipe.
 
-All of it goes to standard error; what came of the run is told on standard output when it is over.
+All of it goes to standard error; the result of the run goes to standard output when it is over.
 """
 
 import sys
@@ -8,9 +8,9 @@ from types import TracebackType
 from typing import Any, Protocol, Self
 
 from reroll.clock import Clock
-from reroll.pipeline.work import Outcome, Work
+from reroll.pipeline.work import Stage, Work
 
-UNDER_WAY = {Outcome.ROLLING}
+UNDER_WAY = {Stage.ROLLING}
 BAR = 20
 
 
@@ -39,9 +39,9 @@ class Lines:
     def __exit__(self, *_: object) -> None: ...
 
     def show(self, work: Work) -> None:
-        if work.outcome in {Outcome.PENDING, Outcome.NOTHING}:
+        if work.stage in {Stage.PENDING, Stage.NOTHING}:
             return
-        name, text = str(work.key), told(work)
+        name, text = str(work.key), described(work)
         if self._last.get(name) != text:
             self._last[name] = text
             seconds = elapsed(work, self._clock)
@@ -78,7 +78,7 @@ class Bars:
         self._live.__exit__(kind, error, trace)
 
     def show(self, work: Work) -> None:
-        if work.outcome not in {Outcome.PENDING, Outcome.NOTHING}:
+        if work.stage not in {Stage.PENDING, Stage.NOTHING}:
             self._works[str(work.key)] = work
 
     def note(self, sentence: str) -> None:
@@ -90,7 +90,7 @@ class Bars:
         columns = ("WORKLOAD", "", "UPDATED", "READY", "TOTAL", "ELAPSED", "STATE")
         table = Table(*columns, box=None, header_style="bold")
         rows = max(1, self._console.height - 2)
-        works = sorted(self._works.items(), key=lambda item: item[1].outcome not in UNDER_WAY)
+        works = sorted(self._works.items(), key=lambda item: item[1].stage not in UNDER_WAY)
         for name, work in works[:rows]:
             table.add_row(name, *_numbers(work), elapsed(work, self._clock), _state(work))
         return table
@@ -100,13 +100,13 @@ def progress(clock: Clock) -> Progress:
     return Bars(clock) if sys.stderr.isatty() else Lines(clock)
 
 
-def told(work: Work) -> str:
+def described(work: Work) -> str:
     """A workload in one line."""
     health = work.health
     numbers = ""
-    if health and health.total and work.outcome in UNDER_WAY:
+    if health and health.total and work.stage in UNDER_WAY:
         numbers = f"{health.updated} updated, {health.ready} ready, {health.total} in all"
-    return ", ".join(filter(None, (work.outcome.value, work.detail, numbers)))
+    return ", ".join(filter(None, (work.stage.value, work.detail, numbers)))
 
 
 def elapsed(work: Work, clock: Clock) -> str:
@@ -131,8 +131,8 @@ def _state(work: Work) -> Any:
     from rich.text import Text
 
     colour = {
-        Outcome.ROLLED: "green", Outcome.FAILED: "red", Outcome.TIMED_OUT: "red",
-        Outcome.UNDONE: "yellow", Outcome.HELD: "yellow",
-    }.get(work.outcome, "")  # fmt: skip
-    text = work.detail if work.outcome in UNDER_WAY and work.detail else work.outcome.value
+        Stage.ROLLED: "green", Stage.FAILED: "red", Stage.TIMED_OUT: "red",
+        Stage.UNDONE: "yellow", Stage.HELD: "yellow",
+    }.get(work.stage, "")  # fmt: skip
+    text = work.detail if work.stage in UNDER_WAY and work.detail else work.stage.value
     return Text(text, style=colour, overflow="ellipsis", no_wrap=True)

@@ -12,31 +12,26 @@ from typing import Any
 from reroll.cli import junit
 from reroll.cli.errors import CommandError, Exit
 from reroll.cli.output import print_json, print_table, warn
-from reroll.cli.progress import Progress, progress, told
+from reroll.cli.progress import Progress, described, progress
 from reroll.cli.targets import duration
-from reroll.clock import SystemClock
+from reroll.clock import Clock
 from reroll.controller.events import Recorder
+from reroll.core.decide.actions import RecreateJob
 from reroll.core.decide.plan import Plan
-from reroll.core.tables.kinds import Strategy
 from reroll.core.tables.reasons import Reason
-from reroll.engine.listing import Look
-from reroll.engine.strategies.jobs import JOBS
+from reroll.engine.listing import Listing
+from reroll.engine.strategies import pending_jobs
 from reroll.kube.errors import Forbidden
 from reroll.kube.view import View
-from reroll.pipeline import unfinished_jobs
 from reroll.pipeline.run import NOT_LOST, Begin, Run
-from reroll.pipeline.work import Journal, Options, Outcome, Work
+from reroll.pipeline.work import Options, Stage, Work
 
 EXITS = (
     "exit codes: 0 rolled, or nothing to do (with --exit-code: 4); 1 failed, held by a missing\n"
     "source, or not all could be seen; 2 wrong usage; 5 rolled back; 6 timed out; 130 Ctrl-C"
 )
-DELAYED = frozenset(
-    {Reason.HELD.word, Reason.HELD_AT.word, Reason.PAUSED.word, Reason.RESTING.word}
-)
-"""What people asked for: no failure."""
 EVENTS_WITHIN = 5.0
-_TAKEN_UP = "it was being made anew when this run began"
+_TAKEN_UP = "it was being recreated when this run began"
 
 
 def add_flags(parser: argparse.ArgumentParser, *, wait: bool) -> None:
@@ -67,8 +62,7 @@ def add_flags(parser: argparse.ArgumentParser, *, wait: bool) -> None:
     )
 
 
-def options(args: argparse.Namespace) -> Options:
-    wait = getattr(args, "wait", True)
+def options(args: argparse.Namespace, *, wait: bool) -> Options:
     for flag, given in (
         ("--rollback-on-failure", args.rollback_on_failure),
         ("--max-parallel", args.max_parallel),
@@ -82,76 +76,73 @@ def options(args: argparse.Namespace) -> Options:
 
 
 class Session:
-    """A run with its clock, its journal, and Events that are sent behind it."""
+    """A run that is shown, with Events that are sent behind it."""
 
-    def __init__(self, view: View) -> None:
-        # The engine's log lines are for the controller: here reports tell the same.
+    def __init__(self, view: View, clock: Clock, listing: Listing, options: Options) -> None:
+        # The engine's log lines are for the controller: here reports say the same.
         logging.getLogger("reroll").addHandler(logging.NullHandler())
-        self.view = view
-        self.clock = SystemClock()
-        self.recorder = Recorder(
-            view.client, self.clock, f"reroll-{socket.gethostname()}", on_drop=self._drop
+        self._view, self._clock, self._listing = view, clock, listing
+        self._recorder = Recorder(
+            view.client,
+            clock,
+            f"reroll-{socket.gethostname()}",
+            identify=listing.world.sources.identity,
+            on_drop=self._drop,
         )
-        self.journal = Journal(self.recorder.record)
         self._dropped = False
+        self._shown: Progress | None = None
+        self.run = Run(
+            view.client,
+            clock,
+            listing,
+            options,
+            publish=self._recorder.record,
+            show=lambda work: self._shown.show(work) if self._shown else None,
+            note=lambda text: self._shown.note(text) if self._shown else None,
+        )
 
-    async def carry_out(
-        self, look: Look, works: list[Work], wanted: Options, begin: Begin | None = None
-    ) -> None:
+    async def roll(self, works: list[Work], begin: Begin | None = None) -> None:
         """Roll these, and show how that goes.
 
-        Without `begin`, also Jobs that an earlier run was making anew when it was stopped: those
-        that are gone are added to the others.
+        Without `begin`, also Jobs that an earlier run was replacing when it was stopped: those that
+        are gone are added to the others.
         """
-        self.recorder.identify = look.world.sources.identity
         if begin is None:
-            await self._take_up(look, works)
-        with progress(self.clock) as shown:
-            run = Run(
-                self.view.client,
-                self.clock,
-                look,
-                self.journal,
-                wanted,
-                begin=begin,
-                show=shown.show,
-                note=shown.note,
-            )
+            await self._take_up(works)
+        with progress(self._clock) as self._shown:
             try:
-                await self._beside(look, works, lambda: run.all(works))
+                await self._beside(works, lambda: self.run.all(works, begin))
             except asyncio.CancelledError:
-                _interrupted(shown, works)
+                _interrupted(self._shown, works)
                 raise
         if self._dropped:
-            self.view.gaps.append(
+            self._view.gaps.append(
                 "not every Event could be written; grant `create` on events to have them"
             )
 
-    async def _take_up(self, look: Look, works: list[Work]) -> None:
-        row, known = look.engine.kinds.get(JOBS.kind), {work.key: work for work in works}
-        with suppress(Forbidden):  # Who may not look can have left none.
-            for key, job in (
-                await unfinished_jobs.find(self.view.client, self.view.namespace)
-            ).items():
-                if row is None or look.world.namespaces.that_counts(key.namespace) is None:
+    async def _take_up(self, works: list[Work]) -> None:
+        row, known = self._listing.kinds.get("Job"), {work.key: work for work in works}
+        namespaces = self._listing.world.namespaces
+        with suppress(Forbidden):  # Who may not list them can have left none.
+            jobs = await pending_jobs.find(self._view.client, self._view.namespace)
+            for key, job in jobs.items():
+                if row is None or namespaces.that_counts(key.namespace) is None:
                     continue
-                if (one := known.get(key)) is None:
-                    one = Work(row, job, Plan(Reason.CONTINUED, _TAKEN_UP))
-                    works.append(one)
-                one.kept = True
+                if (work := known.get(key)) is None:
+                    work = Work(row, job, Plan(Reason.CONTINUED, _TAKEN_UP))
+                    works.append(work)
+                work.is_pending_job = True
 
-    async def _beside(
-        self, look: Look, works: Sequence[Work], act: Callable[[], Awaitable[None]]
-    ) -> None:
-        tasks = [asyncio.create_task(self.recorder.run())]
-        if any(work.kept or work.plan.roll is Strategy.RECREATE for work in works):
-            tasks.append(asyncio.create_task(look.engine.jobs.run((self.view.namespace,))))
+    async def _beside(self, works: Sequence[Work], act: Callable[[], Awaitable[None]]) -> None:
+        tasks = [asyncio.create_task(self._recorder.run())]
+        if any(work.is_pending_job or work.plan.has(RecreateJob) for work in works):
+            tasks.append(asyncio.create_task(self.run.replace_jobs(self._view.namespace)))
         try:
             await act()
         finally:
             with suppress(TimeoutError):
                 async with asyncio.timeout(EVENTS_WITHIN):
-                    await self.recorder.flush()
+                    await self._recorder.flush()
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
@@ -162,11 +153,11 @@ class Session:
 
 def _interrupted(shown: Progress, works: Sequence[Work]) -> None:
     for work in works:
-        if work.kept:
-            shown.note(f"{work.key} is being made anew: {NOT_LOST}")
-        elif work.outcome is Outcome.ROLLING:
-            shown.note(f"{work.key} goes on in the cluster: {told(work)}")
-    left = sum(work.outcome is Outcome.PENDING and not work.kept for work in works)
+        if work.is_pending_job:
+            shown.note(f"{work.key} is being recreated: {NOT_LOST}")
+        elif work.stage is Stage.ROLLING:
+            shown.note(f"{work.key} goes on in the cluster: {described(work)}")
+    left = sum(work.stage is Stage.PENDING and not work.is_pending_job for work in works)
     if left:
         shown.note(f"not begun: {left} of {len(works)} workloads")
 
@@ -185,7 +176,7 @@ def finish(
     if args.junit:
         junit.write(args.junit, args.command, works)
     code = exit_code(works, problems)
-    counted = Counter(work.outcome.value for work in works)
+    counted = Counter(work.stage.value for work in works)
     if args.output == "json":
         print_json(
             {
@@ -195,11 +186,11 @@ def finish(
             }
         )
     else:
-        rows = [_row(work) for work in works if work.outcome is not Outcome.NOTHING]
+        rows = [_row(work) for work in works if work.stage is not Stage.NOTHING]
         print_table(("WORKLOAD", "RESULT", "REASON", "DETAIL"), rows)
         print(", ".join(f"{n} {word}" for word, n in counted.items()) or "no workloads here")
     warn([*notes, *problems, *_verdict(code, works, args.timeout)])
-    if code is Exit.OK and args.exit_code and _result(works) == Outcome.NOTHING.value:
+    if code is Exit.OK and args.exit_code and _result(works) == Stage.NOTHING.value:
         return Exit.NOTHING
     return code
 
@@ -208,13 +199,13 @@ def _verdict(code: Exit, works: Sequence[Work], time: str) -> list[str]:
     """What a person has to know who sees only the end of it."""
     if code is Exit.OK:
         return []
-    late = [work for work in works if work.outcome is Outcome.TIMED_OUT]
+    late = [work for work in works if work.stage is Stage.TIMED_OUT]
     groups = {
-        "failed": [work for work in works if work.outcome is Outcome.FAILED],
+        "failed": [work for work in works if work.stage is Stage.FAILED],
         f"not over within {time}, and goes on in the cluster": [w for w in late if w.goes_on],
         f"not over within {time}; run it again to go on": [w for w in late if not w.goes_on],
         "a rollout failed; back at the revision before": [
-            work for work in works if work.outcome is Outcome.UNDONE
+            work for work in works if work.stage is Stage.UNDONE
         ],
     }
     return [
@@ -223,13 +214,13 @@ def _verdict(code: Exit, works: Sequence[Work], time: str) -> list[str]:
 
 
 def exit_code(works: Sequence[Work], problems: Sequence[str] = ()) -> Exit:
-    outcomes = {work.outcome for work in works}
-    blocked = any(w.outcome is Outcome.HELD and w.reason not in DELAYED for w in works)
-    if Outcome.FAILED in outcomes:
+    stages = {work.stage for work in works}
+    blocked = any(w.stage is Stage.HELD and not w.reason.deliberate for w in works)
+    if Stage.FAILED in stages:
         return Exit.FAILED
-    if Outcome.TIMED_OUT in outcomes:
+    if Stage.TIMED_OUT in stages:
         return Exit.TIMED_OUT
-    if Outcome.UNDONE in outcomes:
+    if Stage.UNDONE in stages:
         return Exit.ROLLED_BACK
     return Exit.FAILED if blocked or problems else Exit.OK
 
@@ -237,23 +228,23 @@ def exit_code(works: Sequence[Work], problems: Sequence[str] = ()) -> Exit:
 def _result(works: Sequence[Work]) -> str:
     """The run in one word: the worst of it, or else what was done."""
     order = (
-        Outcome.FAILED, Outcome.TIMED_OUT, Outcome.UNDONE, Outcome.HELD, Outcome.ROLLED,
-        Outcome.RECORDED, Outcome.PENDING,
+        Stage.FAILED, Stage.TIMED_OUT, Stage.UNDONE, Stage.HELD, Stage.ROLLED,
+        Stage.RECORDED, Stage.PENDING,
     )  # fmt: skip
-    outcomes = {work.outcome for work in works}
-    return next((one.value for one in order if one in outcomes), Outcome.NOTHING.value)
+    stages = {work.stage for work in works}
+    return next((one.value for one in order if one in stages), Stage.NOTHING.value)
 
 
 def _row(work: Work) -> tuple[str, str, str, str]:
-    return str(work.key), work.outcome.value, work.reason, work.detail or work.message
+    return str(work.key), work.stage.value, work.reason.word, work.detail or work.message
 
 
 def facts(work: Work) -> dict[str, Any]:
     health = work.health
     return {
         **work.key._asdict(),
-        "result": work.outcome.value,
-        "reason": work.reason,
+        "result": work.stage.value,
+        "reason": work.reason.word,
         "message": work.message,
         "detail": work.detail,
         "failedAs": work.failed_as.value if work.failed_as else "",

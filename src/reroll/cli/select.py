@@ -7,15 +7,11 @@ import argparse
 
 from reroll.answers.errors import missing_sentence
 from reroll.cli.command import Context, Selection
-from reroll.clock import Clock
-from reroll.controller.report import Teller
 from reroll.core.tables.kinds import Tables
-from reroll.engine.listing import Look
-from reroll.kube.view import View
 from reroll.settings.table import Settings
 
 __all__ = [
-    "add_config_flag", "add_controller_flags", "add_selector_flag", "choice", "looked",
+    "add_config_flag", "add_controller_flags", "add_selector_flag", "choice",
     "missing_sentence", "settings_of", "tables_of",
 ]  # fmt: skip
 
@@ -62,16 +58,3 @@ def tables_of(args: argparse.Namespace) -> Tables:
 
 def choice(args: argparse.Namespace) -> Selection:
     return Context(args).selection
-
-
-async def looked(
-    view: View,
-    args: argparse.Namespace,
-    clock: Clock,
-    teller: Teller | None = None,
-    *,
-    supposing: bool = False,
-    make_key: bool = False,
-) -> Look:
-    context = Context(args, clock=clock)
-    return await context.listing(view, teller, supposing=supposing, make_key=make_key)

@@ -1,14 +1,17 @@
-"""Streams of manifests that people give to commands, read whole unless they are too large."""
+"""Read the files, folders and standard input that commands are given, up to a limit."""
 
 import argparse
 import re
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
 from reroll.cli.errors import CommandError, Exit
-from reroll.manifests.read import Input
+from reroll.manifests.model import BadInputError, Input, Manifests
+from reroll.manifests.options import CustomKinds, Options
+from reroll.manifests.read import read
 
 LARGEST = 256 * 2**20
 SUFFIXES = (".yaml", ".yml", ".json")
@@ -16,19 +19,30 @@ _SIZE = re.compile(r"([0-9]{1,9})([KMG]i?)?B?")
 _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "Ki": 2**10, "Mi": 2**20, "Gi": 2**30}
 
 
-def told(problems: list[str]) -> str:
-    """One sentence, or a list of them."""
-    if len(problems) == 1:
-        return problems[0]
-    lines = "\n".join(f"  {problem}" for problem in problems)
-    return f"these manifests cannot be rendered:\n{lines}"
-
-
 def size(text: str) -> int:
-    found = _SIZE.fullmatch(text)
-    if found is None:
+    match = _SIZE.fullmatch(text)
+    if match is None:
         raise argparse.ArgumentTypeError(f"{text!r} is not a size; write e.g. 256Mi")
-    return int(found[1]) * _UNITS[found[2] or ""]
+    return int(match[1]) * _UNITS[match[2] or ""]
+
+
+def manifests(names: list[str], namespace: str, custom: CustomKinds | None = None) -> Manifests:
+    """The manifests in files, folders and standard input (`-`)."""
+    return parsed(list(inputs(names, LARGEST)), namespace, custom)
+
+
+def parsed(given: list[Input], namespace: str, custom: CustomKinds | None = None) -> Manifests:
+    with refusing():
+        return read(given, Options(namespace, custom=custom or CustomKinds()))
+
+
+@contextmanager
+def refusing() -> Iterator[None]:
+    """End the command if manifests are refused."""
+    try:
+        yield
+    except BadInputError as error:
+        raise CommandError(str(error), Exit.USAGE) from None
 
 
 def inputs(names: list[str], limit: int) -> Iterator[Input]:
@@ -36,27 +50,27 @@ def inputs(names: list[str], limit: int) -> Iterator[Input]:
     left = limit
     for name in names:
         for path in [None] if name == "-" else _files(Path(name)):
-            found = _stdin(left, limit) if path is None else _file(path, left, limit)
-            left -= len(found.data)
-            yield found
+            given = _stdin(left, limit) if path is None else _file(path, left, limit)
+            left -= len(given.data)
+            yield given
 
 
 def _files(path: Path) -> list[Path]:
     if not path.is_dir():
         return [path]
-    found = sorted(
+    files = sorted(
         each
         for each in path.rglob("*")
         if each.suffix in SUFFIXES
         and each.is_file()
         and not any(part.startswith(".") for part in each.relative_to(path).parts)
     )
-    if not found:
+    if not files:
         raise CommandError(
             f"folder {path} has no manifests; they have to end in {', '.join(SUFFIXES)}",
             Exit.USAGE,
         )
-    return found
+    return files
 
 
 def _stdin(left: int, limit: int) -> Input:

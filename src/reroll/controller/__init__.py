@@ -1,1 +1,1 @@
-"""The machinery of the controller: keys, work and time. It knows no rollouts and no revisions."""
+"""The machinery of the controller: keys, work, reports, time. It knows no rollouts or revisions."""

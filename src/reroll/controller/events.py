@@ -9,13 +9,14 @@ import secrets
 from collections import deque
 from collections.abc import Callable
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple, Self
 
 from reroll.clock import Clock
+from reroll.controller.bus import Sink
 from reroll.controller.logs import Log
 from reroll.controller.report import Report, Result
 from reroll.core.model.key import Key, Problem
-from reroll.core.tables.reasons import Reason
+from reroll.core.tables.reasons import Reason, Severity
 from reroll.kube import wire
 from reroll.kube.client import Client
 from reroll.kube.errors import ApiError, Throttled, Unavailable
@@ -23,51 +24,108 @@ from reroll.kube.errors import ApiError, Throttled, Unavailable
 EVENTS = wire.Resource("", "v1", "events", "Event")
 WAITING_AT_MOST = 2000
 TRIES = 3
+GATHER_FOR = 30.0
+"""Seconds after which a source gets its Event."""
 PATIENCE = 2.0
 """Seconds that an Event waits for rolls at most."""
 log = Log("reroll.events")
 
+Identify = Callable[[Key], tuple[str, str]]
+"""The apiVersion and uid of a source: `kubectl describe` shows Events with both only."""
 
-class Recorder:
+
+class Regarding(NamedTuple):
+    """The object that an Event is about."""
+
+    key: Key
+    api_version: str
+    uid: str
+
+    @classmethod
+    def of(cls, report: Report) -> Self:
+        return cls(report.key, report.api_version, report.uid)
+
+    def reference(self) -> dict[str, str]:
+        reference = {
+            "kind": self.key.api_kind, "apiVersion": self.api_version,
+            "namespace": self.key.namespace, "name": self.key.name,
+        }  # fmt: skip
+        return {**reference, "uid": self.uid} if self.uid else reference
+
+
+class _Event(NamedTuple):
+    regarding: Regarding
+    severity: Severity
+    reason: Reason
+    action: str
+    message: str
+
+    def manifest(self, instance: str, now: datetime) -> dict[str, Any]:
+        second = now.strftime("%Y-%m-%dT%H:%M:%SZ")
+        key = self.regarding.key
+        return {
+            "apiVersion": "v1",
+            "kind": "Event",
+            "metadata": {
+                "name": f"{key.name[:200]}.{secrets.token_hex(8)}",
+                "namespace": key.namespace,
+            },
+            "involvedObject": self.regarding.reference(),
+            "type": self.severity,
+            "reason": self.reason.word,
+            "message": self.message[:1000],
+            "action": self.action,
+            "source": {"component": "reroll"},
+            "reportingComponent": "reroll",
+            "reportingInstance": instance,
+            "firstTimestamp": second,
+            "lastTimestamp": second,
+            "count": 1,
+        }
+
+
+class Recorder(Sink):
+    """Writes Events. `is_busy` says whether something more urgent waits for the API server."""
+
     def __init__(
         self,
         client: Client,
         clock: Clock,
         instance: str,
-        gather_for: float = 30.0,
         *,
+        identify: Identify,
+        is_busy: Callable[[], bool] = lambda: False,
         on_drop: Callable[[], None] = lambda: None,
     ) -> None:
         self._client, self._clock, self._instance = client, clock, instance
-        self._gather_for = gather_for
-        self._waiting: deque[tuple[float, str, dict[str, Any]]] = deque()
+        self._identify, self._is_busy, self._drop = identify, is_busy, on_drop
+        self._waiting: deque[tuple[float, dict[str, Any]]] = deque()
         self._some = asyncio.Event()
         self._idle = asyncio.Event()
         self._idle.set()
         self._sources: dict[Key, list[str]] = {}
-        self._drop = on_drop
-        self.is_busy: Callable[[], bool] = lambda: False
-        """Whether there is something more urgent to ask the API server for."""
-        self.identify: Callable[[Key], tuple[str, str]] = lambda _: ("v1", "")
-        """The apiVersion and uid of a source: `kubectl describe` shows Events with both only."""
+
+    def news(self, report: Report) -> None:
+        if report.rolled or report.reason.event:
+            self.record(report)
 
     def record(self, report: Report) -> None:
-        """Tell of a roll, or of what stands in its way, on the workload; later on its sources."""
-        kind = "Normal" if report.result is Result.DONE else "Warning"
-        regarding = _reference(report.key, report.api_version, report.uid)
-        message = f"{report.reason.sentence}: {report.message}" if report.rolled else report.message
-        self._add(regarding, kind, report.reason.word, _action(report), message)
+        """On the workload: a roll, or what stands in its way; later on its sources."""
+        reason = report.reason
+        message = f"{reason.sentence}: {report.message}" if report.rolled else report.message
+        action = f"Roll-{report.strategy}" if report.rolled else "Look"
+        self._add(_Event(Regarding.of(report), report.severity, reason, action, message))
         if report.rolled and report.result is Result.DONE:
             for source in report.sources:
                 self._sources.setdefault(source, []).append(f"{report.key.kind} {report.key.name}")
 
     def problem(self, report: Report, problem: Problem) -> None:
-        regarding = _reference(report.key, report.api_version, report.uid)
-        self._add(regarding, "Warning", problem.reason.word, "Reading", problem.sentence)
+        regarding = Regarding.of(report)
+        self._add(_Event(regarding, "Warning", problem.reason, "Reading", problem.sentence))
 
-    def announce(self, key: Key, identity: tuple[str, str], reason: Reason, message: str) -> None:
-        """Warn on an object of our own; `identity` are its apiVersion and uid."""
-        self._add(_reference(key, *identity), "Warning", reason.word, "Look", message)
+    def announce(self, regarding: Regarding, reason: Reason, message: str) -> None:
+        """On an object of our own."""
+        self._add(_Event(regarding, reason.severity, reason, "Look", message))
 
     async def run(self) -> None:
         async with asyncio.TaskGroup() as group:
@@ -75,8 +133,8 @@ class Recorder:
             group.create_task(self._gather())
 
     async def flush(self) -> None:
-        """Wait until all there is to tell was sent, while `run` goes on; for the end."""
-        self._tell_sources()
+        """Wait until every Event was sent, while `run` goes on; for the end."""
+        self._add_sources()
         await self._idle.wait()
 
     async def _send_all(self) -> None:
@@ -85,71 +143,40 @@ class Recorder:
             self._some.clear()
             while self._waiting:
                 await self._make_way(self._waiting[0][0])
-                _, namespace, event = self._waiting.popleft()
-                await self._send(namespace, event)
+                _, event = self._waiting.popleft()
+                await self._send(event)
             self._idle.set()
 
     async def _make_way(self, since: float) -> None:
-        """What is about to roll comes first, as long as nobody waits long for an Event."""
-        while self.is_busy() and self._clock.monotonic() < since + PATIENCE:  # noqa: ASYNC110  nobody tells when it ends
+        """What is about to roll comes first, as long as no Event waits for long."""
+        while self._is_busy() and self._clock.monotonic() < since + PATIENCE:  # noqa: ASYNC110  nothing says when it ends
             await asyncio.sleep(0.05)
 
     async def _gather(self) -> None:
         while True:
-            await asyncio.sleep(self._gather_for)
-            self._tell_sources()
+            await asyncio.sleep(GATHER_FOR)
+            self._add_sources()
 
-    def _tell_sources(self) -> None:
+    def _add_sources(self) -> None:
         for source, workloads in self._sources.items():
             names = list(dict.fromkeys(workloads))
             more = f" and {len(names) - 5} more" if len(names) > 5 else ""
             message = f"its change rolled {', '.join(names[:5])}{more}"
-            regarding = _reference(source, *self.identify(source))
-            self._add(regarding, "Normal", Reason.CONFIG_CHANGED.word, "Rolled", message)
+            regarding, reason = Regarding(source, *self._identify(source)), Reason.CONFIG_CHANGED
+            self._add(_Event(regarding, reason.severity, reason, "Rolled", message))
         self._sources.clear()
 
-    def _add(
-        self, regarding: dict[str, str], kind: str, reason: str, action: str, message: str
-    ) -> None:
+    def _add(self, event: _Event) -> None:
         if len(self._waiting) >= WAITING_AT_MOST:
             self._waiting.popleft()
             self._drop()
-        event = self._event(regarding, kind, reason, action, message, self._clock.now())
-        self._waiting.append((self._clock.monotonic(), regarding["namespace"], event))
+        manifest = event.manifest(self._instance, self._clock.now())
+        self._waiting.append((self._clock.monotonic(), manifest))
         self._some.set()
         self._idle.clear()
 
-    def _event(
-        self,
-        regarding: dict[str, str],
-        kind: str,
-        reason: str,
-        action: str,
-        message: str,
-        now: datetime,
-    ) -> dict[str, Any]:
-        second = now.strftime("%Y-%m-%dT%H:%M:%SZ")
-        return {
-            "apiVersion": "v1",
-            "kind": "Event",
-            "metadata": {
-                "name": f"{regarding['name'][:200]}.{secrets.token_hex(8)}",
-                "namespace": regarding["namespace"],
-            },
-            "involvedObject": regarding,
-            "type": kind,
-            "reason": reason,
-            "message": message[:1000],
-            "action": action,
-            "source": {"component": "reroll"},
-            "reportingComponent": "reroll",
-            "reportingInstance": self._instance,
-            "firstTimestamp": second,
-            "lastTimestamp": second,
-            "count": 1,
-        }
-
-    async def _send(self, namespace: str, event: dict[str, Any]) -> None:
+    async def _send(self, event: dict[str, Any]) -> None:
+        namespace: str = event["metadata"]["namespace"]
         for attempt in range(TRIES):
             try:
                 await self._client.send(wire.create(EVENTS, namespace, event))
@@ -162,15 +189,3 @@ class Recorder:
             else:
                 return
         self._drop()
-
-
-def _reference(key: Key, api_version: str, uid: str) -> dict[str, str]:
-    reference = {
-        "kind": key.api_kind, "apiVersion": api_version,
-        "namespace": key.namespace, "name": key.name,
-    }  # fmt: skip
-    return {**reference, "uid": uid} if uid else reference
-
-
-def _action(report: Report) -> str:
-    return f"Roll-{report.strategy}" if report.rolled else "Look"

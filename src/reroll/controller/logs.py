@@ -55,8 +55,8 @@ class JsonFormatter(logging.Formatter):
 class TextFormatter(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         fields = getattr(record, _FIELDS, {})
-        told = " ".join(f"{key}={_quoted(value)}" for key, value in fields.items() if value != "")
-        line = f"{_time(record)[11:19]} {record.levelname:<7} {record.getMessage():<10} {told}"
+        shown = " ".join(f"{key}={_quoted(value)}" for key, value in fields.items() if value != "")
+        line = f"{_time(record)[11:19]} {record.levelname:<7} {record.getMessage():<10} {shown}"
         if record.exc_info:
             line += "\n" + self.formatException(record.exc_info)
         return line.rstrip()

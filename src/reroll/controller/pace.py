@@ -6,21 +6,35 @@ from reroll.clock import Clock
 
 
 class Pacer:
-    """At most `burst` at once and `rate` a second after that."""
+    """At most `burst` at once and `rate` a second after that, first come, first served."""
 
     def __init__(self, clock: Clock, rate: float, burst: int) -> None:
         self._clock, self._rate, self._burst = clock, rate, burst
         self._tokens, self._at = float(burst), clock.monotonic()
+        self._line: dict[Hashable, None] = {}
 
-    def wait(self) -> float:
-        """Take a turn: 0, or the seconds until there is one (and then nothing was taken)."""
+    def wait(self, key: Hashable) -> float:
+        """The seconds until it is the turn of a key, which keeps its place in the line; 0: now."""
         now = self._clock.monotonic()
         self._tokens = min(self._burst, self._tokens + (now - self._at) * self._rate)
         self._at = now
-        if self._tokens >= 1:
-            self._tokens -= 1
+        if not self._line and self._tokens >= 1:
             return 0.0
-        return (1 - self._tokens) / self._rate
+        if key in self._line:
+            ahead = next(place for place, one in enumerate(self._line) if one == key)
+        else:
+            ahead = len(self._line)
+            self._line[key] = None
+        return max(0.0, (ahead + 1 - self._tokens) / self._rate)
+
+    def take(self, key: Hashable) -> None:
+        """The key has its turn."""
+        self._tokens -= 1
+        self._line.pop(key, None)
+
+    def leave(self, key: Hashable) -> None:
+        """The key needs no turn any more."""
+        self._line.pop(key, None)
 
 
 class Backoff:

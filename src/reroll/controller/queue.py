@@ -39,7 +39,7 @@ class Queue(Generic[K]):
 
     @property
     def is_ready(self) -> bool:
-        """Whether a key is due that nobody works on."""
+        """Whether a key is due that no worker has."""
         return bool(self._urgent or self._patient)
 
     @property

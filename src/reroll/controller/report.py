@@ -1,12 +1,17 @@
 """What happened to one key: the one value that metrics, log lines and Events are made from."""
 
+import hashlib
+from collections.abc import Iterable
+from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Protocol
 
 import msgspec
 
 from reroll.core.model.key import Key, Problem
-from reroll.core.tables.reasons import Reason
+from reroll.core.tables.reasons import Reason, Severity
+
+UNPUBLISHED = datetime.min.replace(tzinfo=UTC)
 
 
 class Result(StrEnum):
@@ -31,16 +36,36 @@ class Report(msgspec.Struct, frozen=True, gc=False):
     seconds: float | None = None
     """From the first change noticed to the answer of the API server."""
     problems: tuple[Problem, ...] = ()
+    change: str = ""
+    """The change it belongs to, see `change_id`; empty where none is involved."""
+    id: str = ""
+    """Unique among all reports of all processes; the bus sets it."""
+    at: datetime = UNPUBLISHED
+    """When it was published; the bus sets it."""
 
     @property
     def rolled(self) -> bool:
         return bool(self.strategy)
 
+    @property
+    def severity(self) -> Severity:
+        return "Warning" if self.result is Result.FAILED else self.reason.severity
+
+
+def change_id(changes: Iterable[tuple[Key, str]]) -> str:
+    """The change from which these sources have these digests now; empty for no source.
+
+    It depends on nothing else: all workloads that roll because one source got one digest share it,
+    on every replica and after every restart. A roll for several sources is a change of its own, and
+    so is one for other keys of a source, whose digest is another.
+    """
+    lines = sorted(f"{key} {digest}" for key, digest in changes)
+    return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:16] if lines else ""
+
 
 class Teller(Protocol):
-    """Whoever is told what happened."""
+    """The part of a bus that its publishers used before they were given a `Bus`."""
 
     def tell(self, report: Report) -> None: ...
 
-    def forget(self, key: Key) -> None:
-        """The workload is gone, or no longer opted in."""
+    def forget(self, key: Key) -> None: ...

@@ -1,7 +1,7 @@
-"""Start and stop, in order: server, digest key, watches stage by stage, leadership, work.
+"""Starts and stops features, in order: server, preparations, watches by stages, leadership, work.
 
 It ends when asked to (`stop`), within its deadline: what is under way is finished, then the Lease
-is released, then what happened is told. Every replica watches; only the leader acts.
+is released, then the last Events are sent. Every replica watches; only the leader acts.
 """
 
 import asyncio
@@ -9,66 +9,37 @@ import gc
 from collections.abc import Awaitable, Iterator, Sequence
 from contextlib import suppress
 from itertools import chain
-from typing import Any, Protocol, get_args
+from typing import Any, get_args
 
-from reroll.clock import Clock
+from reroll.controller.context import Context
 from reroll.controller.events import Recorder
+from reroll.controller.feature import Feature
 from reroll.controller.logs import Log
-from reroll.controller.metrics import Metrics, Watched
+from reroll.controller.metrics import Watched
 from reroll.controller.server import server as probes
 from reroll.http.server import Server
-from reroll.kube.client import Client
 from reroll.kube.errors import ApiError
 from reroll.kube.lease import Leadership
 from reroll.kube.steps import Health
 from reroll.kube.watch import Watch
-from reroll.settings.table import Settings
 
 log = Log("reroll")
 ENDING = 10.0
-"""Seconds that work may take to end when it is told to: every call is given up at once."""
+"""Seconds that cancelled work may take to end: every call is given up at once."""
 PATIENCE = 2.0
 """A watch may be silent for this many times its read timeout before it counts as dead."""
 _BY_HEALTH = ("", *get_args(Health))
 
 
-class Feature(Protocol):
-    """What the supervisor runs."""
-
-    async def prepare(self) -> None:
-        """Before the first watch; done again when the API server does not answer."""
-
-    def stages(self) -> Iterator[list[Watch[Any]]]:
-        """Its watches; those of a stage start when all before them have seen what there is."""
-
-    async def read(self) -> None:
-        """On every replica, from before the first watch until the end."""
-
-    async def act(self) -> None:
-        """Only while this replica leads; it is cancelled when it does not any more."""
-
-    async def rest(self) -> None:
-        """Begin nothing more, and wait for what is under way."""
-
-
 class Supervisor:
-    def __init__(
-        self,
-        client: Client,
-        clock: Clock,
-        settings: Settings,
-        metrics: Metrics,
-        recorder: Recorder,
-        namespace: str,
-        identity: str,
-    ) -> None:
-        self._client, self._clock, self._settings = client, clock, settings
-        self._metrics, self._recorder = metrics, recorder
-        self._namespace, self._identity = namespace, identity
+    def __init__(self, context: Context, recorder: Recorder) -> None:
+        self._context, self._recorder = context, recorder
+        self._clock, self._settings = context.clock, context.settings
+        self._metrics = context.metrics
         self.watches: list[Watch[Any]] = []
-        """All that probes and metrics tell of; a feature may add some, and take them out again."""
+        """All that probes and metrics cover; a feature may add some, and take them out again."""
         self._ready = False
-        metrics.watches(self._watched)
+        self._metrics.watches(self._watched)
 
     async def run(self, features: Sequence[Feature], stop: asyncio.Event) -> None:
         """Run all of them: what they prepare and watch in their order, their work side by side."""
@@ -136,11 +107,11 @@ class Supervisor:
 
         duration = self._settings.lease_duration.total_seconds()
         leadership = Leadership(
-            self._client,
+            self._context.client,
             self._clock,
-            self._namespace,
+            self._context.namespace,
             self._settings.lease,
-            self._identity,
+            self._context.identity,
             lease_duration=duration,
             renew_deadline=duration * 2 / 3,
             retry_period=duration * 2 / 15,
@@ -151,7 +122,7 @@ class Supervisor:
             group.create_task(leadership.run())
             while True:
                 await started.wait()
-                log.info("leading", lease=f"{self._namespace}/{self._settings.lease}")
+                log.info("leading", lease=f"{self._context.namespace}/{self._settings.lease}")
                 self._metrics.leader.set(1)
                 await _either(stopped, _act(features))
                 self._metrics.leader.set(0)
@@ -163,7 +134,7 @@ class Supervisor:
         work: asyncio.Task[None],
         background: list[asyncio.Task[Any]],
     ) -> None:
-        """Work first and its Lease, then what is left to tell, then the watches."""
+        """Work first and its Lease, then the Events that are left, then the watches."""
         grace = self._settings.grace.total_seconds()
         with suppress(TimeoutError):
             resting = asyncio.gather(*(feature.rest() for feature in features))
@@ -195,13 +166,13 @@ class Supervisor:
     def _watched(self) -> Iterator[Watched]:
         """By resource; of several watches of one, the worst."""
         now = self._clock.monotonic()
-        found: dict[str, Watched] = {}
+        worst: dict[str, Watched] = {}
         for watch in self.watches:
             name, age = watch.resource.full_name, now - watch.last_activity
-            known = found.get(name, Watched(name, 0.0, ""))
+            known = worst.get(name, Watched(name, 0.0, ""))
             state = max(watch.state, known.state, key=_BY_HEALTH.index)
-            found[name] = Watched(name, max(age, known.age), state)
-        yield from found.values()
+            worst[name] = Watched(name, max(age, known.age), state)
+        yield from worst.values()
 
 
 async def _act(features: Sequence[Feature]) -> None:
@@ -211,7 +182,7 @@ async def _act(features: Sequence[Feature]) -> None:
 
 
 def _settle_memory() -> None:
-    """What is here now stays: collect what start-up left, and never look at the rest again."""
+    """Collect what start-up left, and keep the rest out of every later collection: it stays."""
     gc.collect()
     gc.freeze()
 
@@ -229,5 +200,5 @@ async def _either(event: asyncio.Event, work: Awaitable[Any]) -> None:
             task.cancel()
         _, stuck = await asyncio.wait({waiting, doing}, timeout=ENDING)
         if stuck:
-            # Who holds the Lease and does no work keeps all others from it: better to end.
-            raise RuntimeError(f"what was told to end goes on after {ENDING:g} s; this is a bug")
+            # A process that holds the Lease and does no work blocks all others: better to end.
+            raise RuntimeError(f"cancelled work still runs after {ENDING:g} s; this is a bug")

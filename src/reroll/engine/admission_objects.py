@@ -1,8 +1,8 @@
-"""The objects that have pods of pinned templates rewritten when they are made.
+"""The objects that make the API server rewrite pods of pinned templates.
 
-Pure. Either a MutatingAdmissionPolicy with its binding, which need nothing of ours at all when a
-pod is made, or the configuration of our webhook. Both look only at pods with the annotation, and
-leave out namespaces whose label says so.
+Pure. Either a MutatingAdmissionPolicy with its binding, which call nothing of ours when a pod is
+created, or the configuration of our webhook. Both look only at pods with the annotation, and leave
+out namespaces with the label that switches them off.
 """
 
 from collections.abc import Sequence
@@ -12,30 +12,29 @@ from typing import Any, NamedTuple
 from reroll.core.policy.selectors import Requirement
 from reroll.core.revisions import cel
 from reroll.core.tables.annotations import DOMAIN
-from reroll.kube import wire
+from reroll.kube import resources
+from reroll.kube.wire import Resource
 
 Manifest = dict[str, Any]
 
-GROUP = "admissionregistration.k8s.io"
 NAME = "reroll-pins"
 PART = DOMAIN + "part"
 LABELS = {"app.kubernetes.io/name": "reroll", PART: "pins"}
 OURS = f"{PART}={LABELS[PART]}"
 """The label selector of everything that is installed here."""
 SWITCH = DOMAIN + "pins"
-"""The label of a Namespace that wants none of this."""
+"""The label of a Namespace that is left out."""
 OFF = "disabled"
 VERSIONS = ("v1", "v1beta1")
 """Of the policy; the specs are the same. The first that is served is used."""
-WEBHOOK_VERSION = "v1"
 PATH = "/pins"
 PORT = 443
 TIMEOUT = 10
-"""Seconds; the answer is made of the request alone."""
+"""Seconds; the webhook looks nothing up."""
 
 
 class Mode(StrEnum):
-    """Who has pods use the copies that their template is pinned to."""
+    """How pods get the copies that their template is pinned to."""
 
     POLICY = "policy"
     WEBHOOK = "webhook"
@@ -51,23 +50,6 @@ class Service(NamedTuple):
 
     def __str__(self) -> str:
         return f"Service {self.namespace}/{self.name}"
-
-
-def policies(version: str) -> wire.Resource:
-    return _resource(version, "mutatingadmissionpolicies", "MutatingAdmissionPolicy")
-
-
-def bindings(version: str) -> wire.Resource:
-    return _resource(version, "mutatingadmissionpolicybindings", "MutatingAdmissionPolicyBinding")
-
-
-def webhooks() -> wire.Resource:
-    plural, kind = "mutatingwebhookconfigurations", "MutatingWebhookConfiguration"
-    return _resource(WEBHOOK_VERSION, plural, kind)
-
-
-def _resource(version: str, plural: str, kind: str) -> wire.Resource:
-    return wire.Resource(GROUP, version, plural, kind, namespaced=False)
 
 
 def policy(version: str, name: str = NAME, only: Sequence[Manifest] = ()) -> list[Manifest]:
@@ -88,8 +70,8 @@ def policy(version: str, name: str = NAME, only: Sequence[Manifest] = ()) -> lis
         "matchResources": {"namespaceSelector": {"matchExpressions": [_SWITCH, *only]}},
     }
     return [
-        _object(policies(version), name, spec=rules),
-        _object(bindings(version), name, spec=binding),
+        _object(resources.admission_policies(version), name, spec=rules),
+        _object(resources.admission_policy_bindings(version), name, spec=binding),
     ]
 
 
@@ -119,7 +101,7 @@ def webhook(
         "admissionReviewVersions": ["v1"],
         "timeoutSeconds": TIMEOUT,
     }
-    return [_object(webhooks(), name, webhooks=[hook])]
+    return [_object(resources.WEBHOOKS, name, webhooks=[hook])]
 
 
 def expression(one: Requirement) -> Manifest:
@@ -135,7 +117,7 @@ _CONDITION = {"name": "pinned", "expression": cel.IS_PINNED}
 _SWITCH = {"key": SWITCH, "operator": "NotIn", "values": [OFF]}
 
 
-def _object(resource: wire.Resource, name: str, **fields: Any) -> Manifest:
+def _object(resource: Resource, name: str, **fields: Any) -> Manifest:
     return {
         "apiVersion": resource.api_version,
         "kind": resource.kind,

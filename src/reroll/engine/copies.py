@@ -12,6 +12,7 @@ from reroll.core.model.key import Key
 from reroll.core.model.metadata import Metadata, Owner
 from reroll.core.model.podspec import given
 from reroll.core.revisions.copies import is_copy
+from reroll.engine.wants import CopyContent, Want
 
 
 class Copy(msgspec.Struct, frozen=True, gc=False):
@@ -32,11 +33,11 @@ class Copy(msgspec.Struct, frozen=True, gc=False):
 class Copies:
     """`wake(workload)`: a copy that its template names is gone, or is there again.
 
-    `read(copy)`: have it looked at what one holds that we did not make.
+    `want(…)`: have a copy read that we did not make.
     """
 
-    def __init__(self, wake: Callable[[Key], None], read: Callable[[Key], None]) -> None:
-        self._wake, self._read = wake, read
+    def __init__(self, wake: Callable[[Key], None], want: Callable[[Want], None]) -> None:
+        self._wake, self._want = wake, want
         self._known: dict[Key, Copy] = {}
         self._users: dict[Key, set[Key]] = {}
         self._sources: dict[Key, Key] = {}
@@ -71,7 +72,7 @@ class Copies:
             if copy not in self._known and self._is_listed(copy):
                 # Nothing is kept of what is no copy of ours; but it may be one that was restored.
                 self._doubted.add(copy)
-                self._read(copy)
+                self._want(CopyContent(copy))
 
     # What is seen of them
 
@@ -90,7 +91,7 @@ class Copies:
         if key in self._users and (is_another or not fresh.is_ours):
             self._doubted.add(key)
         if key in self._doubted:
-            self._read(key)
+            self._want(CopyContent(key))
 
     def gone(self, key: Key) -> None:
         known = self._known.get(key)

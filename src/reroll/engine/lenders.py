@@ -13,6 +13,7 @@ from reroll.core.observe.workload import workload
 from reroll.core.policy.vocabulary import Vocabulary
 from reroll.core.tables.annotations import STATE
 from reroll.core.tables.kinds import Kind
+from reroll.engine.wants import Want, WorkloadState
 
 
 class Lender(msgspec.Struct, frozen=True, gc=False):
@@ -24,10 +25,10 @@ class Lender(msgspec.Struct, frozen=True, gc=False):
 
 
 class Lenders:
-    """`read(key)`: a workload must be looked at anew, because of who lends to it."""
+    """`want(…)`: a workload has to be read again, because another one lends to it."""
 
-    def __init__(self, words: Vocabulary, read: Callable[[Key], None]) -> None:
-        self._words, self._read = words, read
+    def __init__(self, words: Vocabulary, want: Callable[[Want], None]) -> None:
+        self._words, self._want = words, want
         self._known: dict[Key, Lender] = {}
 
     def lend(self, kind: Kind, key: Key, manifest: Manifest) -> bool:
@@ -42,7 +43,7 @@ class Lenders:
         known = self._known.get(borrower)
         if known is None or (known.key, known.annotations) != (key, lent):
             self._known[borrower] = Lender(key, lent, manifest.metadata.version)
-            self._read(borrower)
+            self._want(WorkloadState(borrower))
         return True
 
     def forget(self, lender: Key, but: Key | None = None) -> None:
@@ -50,7 +51,7 @@ class Lenders:
         lent = [b for b, known in self._known.items() if known.key == lender and b != but]
         for borrower in lent:
             del self._known[borrower]
-            self._read(borrower)
+            self._want(WorkloadState(borrower))
 
     def annotations(self, key: Key, own: Mapping[str, str]) -> Mapping[str, str]:
         """A workload's own, over those of the Rollout that runs its template."""

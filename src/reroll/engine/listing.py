@@ -1,21 +1,18 @@
-"""The engine's world, filled from lists instead of watches: what the controller would decide now.
+"""An observer filled from lists instead of watches: what the controller would decide now.
 
-Namespaces, then workloads, then the sources that the chosen ones refer to, and no others. Decisions
-are those of the engine; there is no second copy of any here. What may not be read is a gap, a
-sentence; whatever else can be told still is.
+Namespaces are listed, then workloads, then the sources that the selected workloads refer to, and no
+others. What may not be read becomes a gap, a sentence; the rest is still answered.
 """
 
 import asyncio
 from collections.abc import Callable, Iterable
-from typing import NamedTuple, Protocol, TypeVar
+from typing import NamedTuple
 
 from reroll.clock import Clock
-from reroll.controller.report import Report, Teller
-from reroll.core.decide.plan import Plan
+from reroll.core.decide.plan import without_action
 from reroll.core.model.key import Key
 from reroll.core.model.metadata import Manifest
 from reroll.core.model.record import Record, read
-from reroll.core.observe.snapshot import Snapshot
 from reroll.core.observe.workload import owner_of
 from reroll.core.policy.policy import Policy
 from reroll.core.revisions.content_names import COPY_OF
@@ -24,34 +21,14 @@ from reroll.core.tables.fields import PINNABLE
 from reroll.core.tables.kinds import SOURCE_KINDS, Kind, Watched
 from reroll.core.tables.reasons import Reason
 from reroll.engine import keyring
-from reroll.engine.content import Stub
-from reroll.engine.engine import NAMESPACES, Rollouts
-from reroll.engine.feed import MountFeed
-from reroll.kube import watch, wire
-from reroll.kube.client import Client
-from reroll.kube.decode import Decoder, Versioned
-from reroll.kube.errors import Forbidden, Malformed
+from reroll.engine.feeds import MountFeed
+from reroll.engine.observer import Decision, Observer
+from reroll.kube import api, resources, watch
+from reroll.kube.errors import Forbidden, Malformed, NotFound
+from reroll.kube.objects import Stub
+from reroll.kube.resources import NAMESPACES
+from reroll.kube.view import View
 from reroll.settings.table import Settings
-
-T = TypeVar("T", bound=Versioned)
-
-
-class Lists(Protocol):
-    """Where objects come from; what could not be seen becomes one of the `gaps`."""
-
-    client: Client
-    namespace: str | None
-    """The namespace that was asked for; `None`: all."""
-    gaps: list[str]
-
-    async def every(
-        self,
-        resource: wire.Resource,
-        model: type[T],
-        *,
-        metadata_only: bool = False,
-        label_selector: str | None = None,
-    ) -> list[T]: ...
 
 
 class Listed(NamedTuple):
@@ -68,13 +45,6 @@ class Listed(NamedTuple):
         return Key(self.kind.name, metadata.namespace, metadata.name)
 
 
-class Decision(NamedTuple):
-    key: Key
-    plan: Plan
-    seen: Snapshot | None = None
-    """What the decision looked at; `None` for one that is not opted in."""
-
-
 class KeyMissingError(Exception):
     """Digests of Secrets cannot be made, or not compared with those of the records."""
 
@@ -82,44 +52,26 @@ class KeyMissingError(Exception):
 Choice = Callable[[Kind, Manifest], bool]
 
 
-class Silent:
-    """Nobody is told."""
+class Listing:
+    """`home` is the namespace of the controller, where the digest keys are."""
 
-    def tell(self, report: Report) -> None: ...
-
-    def forget(self, key: Key) -> None: ...
-
-
-class Look:
-    """`home` is the namespace of the controller, where the digest key is."""
-
-    def __init__(
-        self,
-        lists: Lists,
-        clock: Clock,
-        settings: Settings,
-        home: str,
-        teller: Teller | None = None,
-    ) -> None:
-        self._lists = lists
+    def __init__(self, view: View, clock: Clock, settings: Settings, home: str) -> None:
+        self._view = view
         self.notes: list[str] = []
         """What people should know, though nothing of what they asked for is missing."""
-        self.engine = Rollouts(
-            lists.client,
-            clock,
-            settings,
-            teller or Silent(),
-            home,
-            at_once=True,
-            unreadable=lambda key, problem: lists.gaps.append(f"{key}: {problem}"),
+        self.observer = Observer(
+            view.client, clock, settings, home, problem=self._problem, at_once=True
         )
-        self.world = self.engine.world
+        self.world, self.kinds = self.observer.world, self.observer.kinds
         self.workloads: dict[Key, Listed] = {}
-        """Those that were chosen, in the order of the table of kinds, then by name."""
+        """Those that were selected, in the order of the table of kinds, then by name."""
         self.others: list[Key] = []
         """Those that were not."""
         self.owned: dict[Key, Key] = {}
         """What belongs to another workload, and is none itself."""
+
+    def _problem(self, what: str, sentence: str) -> None:
+        self._view.gaps.append(f"{what}: {sentence}")
 
     async def fill(
         self,
@@ -136,7 +88,7 @@ class Look:
         nothing is known of Secrets, which is a gap.
         """
         await self._namespaces()
-        found = await self._list(chosen, frozenset(kinds) or frozenset(self.engine.kinds))
+        found = await self._list(chosen, frozenset(kinds) or frozenset(self.kinds))
         if supposing:
             self.world.supposed |= {_key(kind, manifest) for kind, manifest in found}
         await self._unlock(found, make=make_key)
@@ -145,20 +97,18 @@ class Look:
         for kind, manifest in found:
             self.world.workload_seen(kind, manifest)
         await self._mounts()
-        await self.engine.reader.catch_up()
+        await self.observer.reader.catch_up()
         for kind, manifest in found:
             one = Listed(kind, manifest, self.world.policy_of(kind, manifest))
             self.workloads[one.key] = one
 
     async def decide(self, key: Key) -> Decision:
         """What the controller would do to a workload now, and why."""
-        found = await self.engine.roller.decide(key)
-        if found is not None:
-            return Decision(key, found[1], found[0])
+        decision = await self.observer.decide(key)
         listed = self.workloads.get(key)
-        out = listed is not None and listed.policy.enabled is False
-        reason = Reason.OPTED_OUT if out else Reason.NOT_ENABLED
-        return Decision(key, Plan(reason, reason.sentence))
+        if decision.snapshot is None and listed and listed.policy.enabled is False:
+            return Decision(key, without_action(Reason.OPTED_OUT))
+        return decision
 
     async def decisions(self, keys: Iterable[Key], at_once: int = 8) -> list[Decision]:
         """The same for several, in their order."""
@@ -172,39 +122,39 @@ class Look:
 
     async def _namespaces(self) -> None:
         """What Namespaces say for all in them."""
-        place = self._lists.namespace
+        place = self._view.namespace
         if place is None:
-            found = await self._lists.every(NAMESPACES, Stub, metadata_only=True)
+            found = await self._view.every(NAMESPACES, Stub, metadata_only=True)
         else:
             found = await self._namespace(place)
         for one in found:
             self.world.namespaces.seen(one.metadata)
 
     async def _namespace(self, name: str) -> list[Stub]:
-        request = wire.get(NAMESPACES, None, name, metadata_only=True)
-        decoder = Decoder(Stub)
         try:
-            found = decoder.item(await self._lists.client.send(request))
+            stub = await api.get(self._view.client, NAMESPACES, None, name, Stub)
         except Forbidden:
             self.notes.append(
                 f"Namespace {name} may not be read, so annotations on it do not count; "
                 "grant `get` on namespaces"
             )
             return []
-        return [] if isinstance(found, Malformed) else [found]
+        except (Malformed, NotFound):
+            return []
+        return [stub]
 
     async def _list(self, chosen: Choice, kinds: frozenset[str]) -> list[tuple[Kind, Manifest]]:
         """The chosen workloads. What runs the template of another one is none itself."""
-        rows = [row for row in self.engine.kinds.values() if row.name in kinds]
+        rows = [row for row in self.kinds.values() if row.name in kinds]
         listed = await asyncio.gather(*(self._every(row) for row in rows))
-        known = len(self._lists.gaps)
-        lenders = [row for row in self.engine.kinds.values() if row.borrows_template]
+        known = len(self._view.gaps)
+        lenders = [row for row in self.kinds.values() if row.borrows_template]
         for row in lenders:
             for manifest in listed[rows.index(row)] if row in rows else await self._every(row):
                 self.world.lends(row, manifest)
         # Nobody asked for them.
-        self.notes += self._lists.gaps[known:]
-        del self._lists.gaps[known:]
+        self.notes += self._view.gaps[known:]
+        del self._view.gaps[known:]
         found = []
         for kind, manifests in zip(rows, listed, strict=True):
             for manifest in sorted(manifests, key=_place):
@@ -220,47 +170,47 @@ class Look:
         return found
 
     async def _every(self, kind: Kind) -> list[Manifest]:
-        return await self._lists.every(wire.resource_of(kind), Manifest)
+        return await self._view.every(resources.of(kind), Manifest)
 
     async def _copies(self) -> None:
         """The copies that templates may name: whether they are there, and who owns them."""
         for row in SOURCE_KINDS:
             if row.name not in PINNABLE:
                 continue
-            known = len(self._lists.gaps)
-            stubs = await self._lists.every(
-                wire.resource_of(row), Stub, metadata_only=True, label_selector=COPY_OF
+            known = len(self._view.gaps)
+            stubs = await self._view.every(
+                resources.of(row), Stub, metadata_only=True, label_selector=COPY_OF
             )
             for one in stubs:
                 key = Key(row.name, one.metadata.namespace, one.metadata.name)
                 self.world.copies.seen(key, one.metadata)
-            if len(self._lists.gaps) == known:
-                self.world.copies.listed(row.name, self._lists.namespace)
+            if len(self._view.gaps) == known:
+                self.world.copies.listed(row.name, self._view.namespace)
 
     async def _mounts(self) -> None:
         """What pods have mounted, if some workload has a source that is known by that only."""
         for row in SOURCE_KINDS:
             if row.watched is not Watched.STATUSES or not any(self.world.sources.of(row.name)):
                 continue
-            feed = MountFeed(self.world, row, self._lists.namespace, self._odd)
-            watched = wire.Resource(row.group, row.version, row.plural_to_watch, row.name)
+            feed = MountFeed(self.world, row, self._view.namespace, self._malformed)
+            watched = resources.to_watch(row)
             feed(watch.Init())
-            for report in await self._lists.every(watched, feed.model):
+            for report in await self._view.every(watched, feed.model):
                 feed(watch.InitApply(report))
             feed(watch.InitDone(""))
-            self.engine.reader.mounts.append(feed)
+            self.observer.feeds.add(feed)
 
-    def _odd(self, odd: Malformed) -> None:
-        self._lists.gaps.append(str(odd))
+    def _malformed(self, error: Malformed) -> None:
+        self._view.gaps.append(str(error))
 
     # The digest key
 
     async def _unlock(self, found: list[tuple[Kind, Manifest]], *, make: bool) -> None:
         """The key of the records; without it nothing is known of the Secrets in them."""
-        place = self.engine.digest_key
+        place = self.observer.digest_keys
         used = {record.k for _, manifest in found if (record := _record(manifest)) and record.k}
         try:
-            keys = await keyring.find(self._lists.client, place.namespace, place.name)
+            keys = await keyring.find(self._view.client, place.namespace, place.name)
         except Forbidden:
             self._locked(f"{place} may not be read; grant `get` on it", make=make)
             return
@@ -268,7 +218,7 @@ class Look:
             self._locked(f"{place}, the digest key of the records here, does not exist", make=make)
             return
         if keys is None and make:
-            keys = await keyring.load(self._lists.client, place.namespace, place.name)
+            keys = await keyring.load(self._view.client, place.namespace, place.name)
         ring, ids = keys or keyring.throwaway()
         if unknown := used - ids.known:
             names = ", ".join(sorted(unknown))
@@ -279,7 +229,7 @@ class Look:
         sentence = f"{why}; say where the controller runs with --controller-namespace"
         if make:
             raise KeyMissingError(sentence)
-        self._lists.gaps.append(f"{sentence}; until then nothing is known of Secrets")
+        self._view.gaps.append(f"{sentence}; until then nothing is known of Secrets")
 
 
 def _key(kind: Kind, manifest: Manifest) -> Key:

@@ -1,7 +1,6 @@
 """What a workload may refer to and what is watched at all; and what to tell of the rest."""
 
 from collections.abc import Iterable, Sequence
-from fnmatch import fnmatchcase
 
 from reroll.core.model.content import Content
 from reroll.core.model.key import Problem
@@ -72,9 +71,7 @@ def unreachable(
 
 
 def _allows(source: Content | Absence, namespace: str) -> bool:
-    return isinstance(source, Content) and any(
-        fnmatchcase(namespace, glob) for glob in source.allow_from
-    )
+    return isinstance(source, Content) and source.allows(namespace)
 
 
 def _forbidden(what: object, row: SourceKind) -> Problem:

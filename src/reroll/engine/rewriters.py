@@ -1,12 +1,13 @@
-"""In which namespaces pods are rewritten when they are made: what is installed, looked at again.
+"""Tells in which namespaces the API server rewrites pods, by what is installed in the cluster.
 
-Asked for by a label, so that whoever applied it (the command, the chart, a pipeline) and by which
-name does not matter. What may not be listed counts as not there: then names are written into
-templates, which is right either way.
+Installations are found by their label, so it does not matter what applied them (the command, the
+chart, a pipeline) and under which name. What may not be listed counts as not installed: then names
+are written into templates, which is right either way.
 """
 
 import asyncio
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from typing import NamedTuple, TypeVar
 
 import msgspec
@@ -14,18 +15,21 @@ import msgspec
 from reroll.clock import Clock
 from reroll.core.model.metadata import Metadata
 from reroll.core.policy.selectors import Requirement, Selector
-from reroll.engine.admission_objects import OURS, VERSIONS, Mode, bindings, policies, webhooks
-from reroll.kube import wire
+from reroll.engine.admission_objects import OURS, VERSIONS, Mode
+from reroll.kube import api
 from reroll.kube.client import Client
-from reroll.kube.decode import Decoder, Versioned
+from reroll.kube.decode import Versioned
 from reroll.kube.errors import Forbidden, NotFound
+from reroll.kube.objects import Stub
+from reroll.kube.resources import WEBHOOKS, admission_policies, admission_policy_bindings
+from reroll.kube.wire import Resource
 
 T = TypeVar("T", bound=Versioned)
 FRESH_SECONDS = 60.0
 NAME_LABEL = "kubernetes.io/metadata.name"
 
 
-class Found(NamedTuple):
+class Installation(NamedTuple):
     """One installation."""
 
     mode: Mode
@@ -65,30 +69,26 @@ class _Configuration(msgspec.Struct, gc=False):
     webhooks: list[_Matches] | None = None
 
 
-class _Named(msgspec.Struct, gc=False):
-    metadata: Metadata
-
-
 class Installed:
-    """What is in force; `refresh` before asking, it costs nothing while the answer is fresh."""
+    """What is in force; call `refresh` first, which costs nothing while the answer is fresh."""
 
     def __init__(self, client: Client, clock: Clock) -> None:
         self._client, self._clock = client, clock
         self._asked: float | None = None
         self._lock = asyncio.Lock()
-        self.found: tuple[Found, ...] = ()
+        self.found: tuple[Installation, ...] = ()
 
     async def refresh(self, *, now: bool = False) -> None:
-        """Look again, if the last look was long ago."""
+        """Read again, if the last answer is old."""
         async with self._lock:
             moment = self._clock.monotonic()
             if not now and self._asked is not None and moment - self._asked < FRESH_SECONDS:
                 return
-            self.found = tuple(await find(self._client))
+            self.found = tuple(await installations(self._client))
             self._asked = moment
 
     def covers(self, namespace: str, labels: Mapping[str, str] | None = None) -> bool:
-        """Whether pods that are made in a namespace with these labels are rewritten."""
+        """Whether new pods in a namespace with these labels are rewritten."""
         return self.mode(namespace, labels) is not Mode.TEMPLATE
 
     def mode(self, namespace: str, labels: Mapping[str, str] | None = None) -> Mode:
@@ -97,36 +97,32 @@ class Installed:
         return next((mode for mode in Mode if mode in modes), Mode.TEMPLATE)
 
 
-async def find(client: Client) -> list[Found]:
+async def installations(client: Client) -> list[Installation]:
     """Every installation there is, in every mode."""
-    found: list[Found] = []
+    installed: list[Installation] = []
     for version in VERSIONS:
-        there = {one.metadata.name for one in await _all(client, policies(version), _Named)}
-        for one in await _all(client, bindings(version), _Binding):
-            if one.spec.policy_name in there:
-                matches = one.spec.match_resources or _Matches()
+        policies = await _all(client, admission_policies(version), Stub)
+        names = {policy.metadata.name for policy in policies}
+        for binding in await _all(client, admission_policy_bindings(version), _Binding):
+            if binding.spec.policy_name in names:
+                matches = binding.spec.match_resources or _Matches()
                 selector = _selector((matches.namespace_selector,))
-                found.append(Found(Mode.POLICY, one.metadata.name, selector, version))
-        if found:
+                name = binding.metadata.name
+                installed.append(Installation(Mode.POLICY, name, selector, version))
+        if installed:
             break
-    for each in await _all(client, webhooks(), _Configuration):
-        selector = _selector(hook.namespace_selector for hook in each.webhooks or ())
-        found.append(Found(Mode.WEBHOOK, each.metadata.name, selector))
-    return found
+    for configuration in await _all(client, WEBHOOKS, _Configuration):
+        selector = _selector(hook.namespace_selector for hook in configuration.webhooks or ())
+        installed.append(Installation(Mode.WEBHOOK, configuration.metadata.name, selector))
+    return installed
 
 
-async def _all(client: Client, resource: wire.Resource, model: type[T]) -> list[T]:
-    decoder, found, token = Decoder(model), list[T](), ""
-    while True:
-        request = wire.list_page(resource, label_selector=OURS, continue_=token)
-        try:
-            page = decoder.page(await client.send(request))
-        except (NotFound, Forbidden):
-            return found
-        found += page.items
-        token = page.continue_
-        if not token:
-            return found
+async def _all(client: Client, resource: Resource, model: type[T]) -> list[T]:
+    objects: list[T] = []
+    with suppress(NotFound, Forbidden):
+        async for page in api.pages(client, resource, None, model, label_selector=OURS):
+            objects += page.items
+    return objects
 
 
 def _selector(selectors: Iterable[_Labels | None]) -> Selector:

@@ -13,7 +13,7 @@ from reroll.core.model.key import Key
 from reroll.core.model.moment import Moment
 from reroll.core.observe.snapshot import Absence
 from reroll.core.revisions.copies import is_copy
-from reroll.core.tables.kinds import SourceKind
+from reroll.core.tables.kinds import SourceKind, Watched
 from reroll.engine.content import (
     MountReport,
     Source,
@@ -25,6 +25,7 @@ from reroll.engine.content import (
 )
 from reroll.engine.globs import Globs
 from reroll.engine.scope import Scope
+from reroll.engine.wants import DigestKeys, GlobMatches, MountReports, SourceContent, Want
 
 
 class Known:
@@ -74,7 +75,7 @@ class Known:
 
 
 class Sources:
-    """`read(key)`: have it read. `notice(user, changed)`: look at a workload that uses it.
+    """`want(…)`: have it read. `notice(user, changed)`: look at a workload that uses it.
 
     `met(key)`: a glob means one that nobody knew. `expanded(kind, namespace)`: what globs mean
     there will not get any clearer.
@@ -84,18 +85,18 @@ class Sources:
         self,
         scope: Scope,
         globs: Globs,
+        digest_keys: Key,
         *,
-        read: Callable[[Key], None],
+        want: Callable[[Want], None],
         notice: Callable[[Key, bool], None],
         met: Callable[[Key], None],
         expanded: Callable[[str, str], None],
     ) -> None:
         self.keyring: dict[str, bytes] = {}
-        self.digest_key: Key | None = None
         self._known: dict[Key, Known] = {}
-        self._scope, self._globs = scope, globs
+        self._scope, self._globs, self.digest_keys = scope, globs, digest_keys
         self.rows = scope.tables.sources_by_name
-        self._read, self._notice, self._met, self._expanded = read, notice, met, expanded
+        self._want, self._notice, self._met, self._expanded = want, notice, met, expanded
         self._refused: set[tuple[str, str | None]] = set()
 
     def __len__(self) -> int:
@@ -173,20 +174,31 @@ class Sources:
         return not self._refused.isdisjoint({(kind, namespace), (kind, None)})
 
     def want(self, source: Key) -> None:
-        """Have a source read, or (without a name) what globs mean, unless that is not allowed."""
-        if not self.is_refused(source.kind, source.namespace):
-            self._read(source)
-        elif source.name:
+        """Have a source read, unless that is not allowed."""
+        if self.is_refused(source.kind, source.namespace):
             self.content_seen(source, Absence.FORBIDDEN, 0)
         else:
-            self._expanded(source.kind, source.namespace)
+            self._read(source)
+
+    def expand(self, kind: str, namespace: str) -> None:
+        """Find out what globs match in a namespace, unless that is not allowed."""
+        if self.is_refused(kind, namespace):
+            self._expanded(kind, namespace)
+        elif self.rows[kind].watched is Watched.STATUSES:
+            self._want(MountReports(Key(kind, namespace, "")))
+        else:
+            self._want(GlobMatches(kind, namespace))
+
+    def _read(self, source: Key) -> None:
+        is_mounted = self.rows[source.kind].watched is Watched.STATUSES
+        self._want(MountReports(source) if is_mounted else SourceContent(source))
 
     # What is seen of them
 
     def version_seen(self, key: Key, version: int, *, watched: bool, is_copy: bool = False) -> None:
         """Its metadata changed: if somebody refers to it, its content must be read again."""
-        if key == self.digest_key:
-            self._read(key)
+        if key == self.digest_keys:
+            self._want(DigestKeys())
         known = self._find(key, is_copy=is_copy)
         if known is None or 0 < version <= known.version:
             return

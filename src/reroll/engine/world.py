@@ -14,6 +14,7 @@ from reroll.clock import Clock
 from reroll.core.dialects.rows import Told
 from reroll.core.model.key import Key
 from reroll.core.model.metadata import Manifest, Metadata
+from reroll.core.model.record import Record
 from reroll.core.model.reference import Reference
 from reroll.core.observe.snapshot import Keys, Snapshot
 from reroll.core.observe.workload import Workload, belongs_to_workload, workload
@@ -24,10 +25,12 @@ from reroll.core.tables.annotations import ENABLED, STATE
 from reroll.core.tables.kinds import Kind
 from reroll.engine.copies import Copies
 from reroll.engine.globs import Globs, place_of
+from reroll.engine.health import HealthIndex
 from reroll.engine.lenders import Lenders
 from reroll.engine.reach import consented, unreachable
 from reroll.engine.scope import NOWHERE, NamespaceInfo, Namespaces, Scope
 from reroll.engine.sources import Sources
+from reroll.engine.wants import NamespaceWorkloads, Want
 
 
 class Tracked:
@@ -56,18 +59,19 @@ class Tracked:
 
 
 class World:
-    """`wake(key, urgent)`: look at a workload. `read(key)`: what no watch brings, see `Reader`."""
+    """`wake(key, urgent)`: look at a workload. `want(…)`: read what no watch brings."""
 
     def __init__(
         self,
         clock: Clock,
         scope: Scope,
+        digest_keys: Key,
         *,
         wake: Callable[[Key, bool], None],
-        read: Callable[[Key], None],
+        want: Callable[[Want], None],
     ) -> None:
         self.workloads: dict[Key, Tracked] = {}
-        self.namespaces = Namespaces(scope, lambda name: read(Key("Namespace", "", name)))
+        self.namespaces = Namespaces(scope, lambda name: want(NamespaceWorkloads(name)))
         self.keys = Keys()
         self.supposed: set[Key] = set()
         """Workloads that are kept as if they were opted in, whether or not they are."""
@@ -78,14 +82,16 @@ class World:
         self._clock = clock
         self._scope = scope
         self.dialects, self.tables = scope.dialects, scope.tables
-        self._wake, self._read = wake, read
+        self._wake = wake
         self._globs = Globs()
-        self.lenders = Lenders(self.dialects.words, read)
-        self.copies = Copies(lambda key: wake(key, True), read)
+        self.lenders = Lenders(self.dialects.words, want)
+        self.health = HealthIndex()
+        self.copies = Copies(lambda key: wake(key, True), want)
         self.sources = Sources(
             scope,
             self._globs,
-            read=read,
+            digest_keys,
+            want=want,
             notice=self._notice,
             met=self._met,
             expanded=self.expanded,
@@ -111,6 +117,8 @@ class World:
         if not metadata.namespace:
             return  # A configured kind that is in no namespace, which is told when it is watched.
         key = Key(kind.name, metadata.namespace, metadata.name)
+        if self.health.is_followed(key):
+            self.health.fold(kind, key, manifest)
         tracked = self.workloads.get(key)
         if tracked is not None and 0 < metadata.version < tracked.workload.version + watched:
             # Older, or what a patch of ours was answered with: its echo brings nothing new.
@@ -132,6 +140,7 @@ class World:
         self._track(kind, key, manifest, tracked, urgent=urgent, watched=watched, expected=expected)
 
     def workload_gone(self, key: Key) -> None:
+        self.health.forget(key)
         self.lenders.forget(key)
         self._untrack(key)
 
@@ -202,6 +211,8 @@ class World:
             self._link(key, tracked, refs)
         if before is None or before.pins != seen.pins:
             self.copies.use(key, _copies(before), _copies(seen))
+        if isinstance(seen.record, Record) and seen.record.rolled:
+            self.health.fold(kind, key, manifest, rolled=True)
         tracked.workload, tracked.policy, tracked.references = seen, found, refs
         tracked.judged = judged
         if before is None or before.record_text != seen.record_text:
@@ -256,7 +267,7 @@ class World:
     def _glob(self, key: Key, found: Policy) -> None:
         globs = (p for p in found.named if p.is_glob and not self._scope.is_out_of_reach(p))
         for place in self._globs.use(key, globs):
-            self.sources.want(Key(*place, ""))
+            self.sources.expand(*place)
 
     def expanded(self, kind: str, namespace: str) -> None:
         """What globs mean in a namespace is known, so that those who use one can be decided on."""

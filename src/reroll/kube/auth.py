@@ -1,6 +1,6 @@
 """The way to the API server: which one, with what trust and credentials, through which proxy.
 
-Nobody else reads a kubeconfig or the service account's files. The environment comes in as a
+No other module reads a kubeconfig or the service account's files. The environment comes in as a
 mapping. Where to look, first found: the named kubeconfig, $KUBECONFIG, the pod's service account,
 ~/.kube/config.
 """

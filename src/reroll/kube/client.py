@@ -1,7 +1,7 @@
 """The only sockets to the API server: a `wire.Request` goes out, bytes or an `ApiError` come back.
 
 The one place with timeouts, TLS and connection limits. No retries but one: credentials that were
-refused are got anew and the request is sent once more. No redirects, no cookies, no environment.
+refused are renewed and the request is sent once more. No redirects, no cookies, no environment.
 """
 
 import asyncio
@@ -139,7 +139,7 @@ class Client:
     async def _with_access(self, request: Request, ask: Callable[[Access], Awaitable[T]]) -> T:
         """Ask, and once more with a new credential if the first is refused.
 
-        Whoever makes a credential takes its own time: a person may have to log in first.
+        Making a credential has no timeout here: a person may have to log in first.
         """
         access = await self._access(request)
         try:

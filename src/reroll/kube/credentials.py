@@ -42,7 +42,7 @@ class Fixed:
 
 
 class TokenFile:
-    """A token in a file that someone writes anew before it expires, as the kubelet does.
+    """A token in a file that is rewritten before it expires, as the kubelet does.
 
     Read at most once a minute, and at once when the server refused the last token.
     """

@@ -1,7 +1,9 @@
 """What the API server serves: which resource a kind is, and in which versions.
 
-Everybody who is logged in may ask.
+Every authenticated user may ask.
 """
+
+from typing import TypeVar
 
 import msgspec
 
@@ -29,8 +31,7 @@ class _Group(msgspec.Struct):
     versions: list[Version] = []
 
 
-_resources = msgspec.json.Decoder(_Resources)
-_group = msgspec.json.Decoder(_Group)
+T = TypeVar("T")
 
 
 def root(group: str, version: str) -> str:
@@ -40,17 +41,14 @@ def root(group: str, version: str) -> str:
 
 async def resources(client: Client, group: str, version: str) -> list[Served] | None:
     """What one version of a group has; `None` if it is not served."""
-    try:
-        raw = await client.send(wire.Request("GET", root(group, version), verb="get"))
-    except NotFound:
-        return None
-    return _resources.decode(raw).resources
+    answer = await _ask(client, root(group, version), _Resources)
+    return answer.resources if answer else None
 
 
 async def serves(client: Client, *wanted: wire.Resource) -> bool:
     """Whether all of these are there; they are of one version of a group."""
-    found = await resources(client, wanted[0].group, wanted[0].version)
-    names = {one.name for one in found or ()}
+    served = await resources(client, wanted[0].group, wanted[0].version)
+    names = {one.name for one in served or ()}
     return all(one.plural in names for one in wanted)
 
 
@@ -67,8 +65,13 @@ async def versions(client: Client, group: str) -> list[str]:
     """The versions of a group that are served, the preferred one first."""
     if not group:
         return ["v1"]
+    answer = await _ask(client, f"/apis/{group}", _Group)
+    return [one.version for one in answer.versions] if answer else []
+
+
+async def _ask(client: Client, path: str, model: type[T]) -> T | None:
     try:
-        raw = await client.send(wire.Request("GET", f"/apis/{group}", verb="get"))
+        raw = await client.send(wire.Request("GET", path, verb="get"))
     except NotFound:
-        return []
-    return [one.version for one in _group.decode(raw).versions]
+        return None
+    return msgspec.json.decode(raw, type=model)

@@ -23,7 +23,7 @@ because bodies may hold the data of Secrets.
 # ruff: noqa: N818  these are the words of the API; `errors.NotFound` says it already
 
 from enum import Enum
-from typing import ClassVar
+from typing import ClassVar, TypedDict, Unpack
 
 import msgspec
 
@@ -39,11 +39,22 @@ class Retry(Enum):
     NEVER = "never"
     """The same request fails in the same way until someone changes something."""
     NOW = "now"
-    """Our view was old: read again and decide anew."""
+    """Our view was old: read and decide again."""
     LATER = "later"
     """The server cannot do it now: back off, honour `retry_after`."""
     SLOWLY = "slowly"
     """It takes a person to allow it: look again after a long pause."""
+
+
+class Facts(TypedDict, total=False):
+    """What a caller may ask of an error."""
+
+    status: int | None
+    reason: str
+    method: str
+    path: str
+    retry_after: float | None
+    causes: tuple[str, ...]
 
 
 class ApiError(Exception):
@@ -51,24 +62,14 @@ class ApiError(Exception):
 
     retry: ClassVar[Retry] = Retry.NEVER
 
-    def __init__(  # one argument for each thing a caller may ask of an error
-        self,
-        message: str,
-        *,
-        status: int | None = None,
-        reason: str = "",
-        method: str = "",
-        path: str = "",
-        retry_after: float | None = None,
-        causes: tuple[str, ...] = (),
-    ) -> None:
+    def __init__(self, message: str, **facts: Unpack[Facts]) -> None:
         self.message = shorten(message)
-        self.status = status
-        self.reason = reason
-        self.method = method
-        self.path = path
-        self.retry_after = retry_after
-        self.causes = causes
+        self.status = facts.get("status")
+        self.reason = facts.get("reason", "")
+        self.method = facts.get("method", "")
+        self.path = facts.get("path", "")
+        self.retry_after = facts.get("retry_after")
+        self.causes = facts.get("causes", ())
         """The machine-readable causes, such as `DisruptionBudget` or `ResourceVersionTooLarge`."""
         super().__init__(self.message)
 

@@ -2,7 +2,7 @@
 
 Guarantees
 - A holder that cannot renew stops being the leader `renew_deadline` after it sent its last good
-  renewal; nobody takes over before `lease_duration` after they saw it. `is_leader` holds to that
+  renewal; no other takes over before `lease_duration` after it saw that. `is_leader` holds to that
   even if the event loop hangs.
 - Only local, monotonic time counts: the times in the Lease are for people, so clocks may differ.
 - On the way out the Lease is given up, so that another takes over at once.
@@ -17,16 +17,15 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from enum import Enum
-from typing import NoReturn
+from typing import NoReturn, TypedDict, Unpack
 
 import msgspec
 
 from reroll.clock import Clock
-from reroll.kube import wire
+from reroll.kube import resources, wire
 from reroll.kube.client import Client
 from reroll.kube.errors import AlreadyExists, ApiError, Conflict, Malformed, NotFound, Unavailable
 
-LEASES = wire.Resource("coordination.k8s.io", "v1", "leases", "Lease")
 RELEASE_TIMEOUT = 3.0
 
 
@@ -56,9 +55,9 @@ _LEASE = msgspec.json.Decoder(_Lease)
 class Timing:
     """All in seconds."""
 
-    lease_duration: float = 15.0
-    renew_deadline: float = 10.0
-    retry_period: float = 2.0
+    lease_duration: float
+    renew_deadline: float
+    retry_period: float
 
     def __post_init__(self) -> None:
         if not self.lease_duration > self.renew_deadline > self.retry_period > 0:
@@ -87,7 +86,7 @@ class View:
 
 class Move(Enum):
     CREATE = "there is no Lease: make it"
-    TAKE = "nobody holds the Lease: take it"
+    TAKE = "the Lease is free: take it"
     RENEW = "we hold it: say so again"
     WAIT = "another holds it"
     LOST = "we led, and must not any more"
@@ -107,7 +106,7 @@ def decide(view: View, me: str, timing: Timing, now: float) -> Move:
 
 
 def observe(view: View, record: Record | None, now: float) -> View:
-    """The view after the Lease was read; only a changed record starts its time anew."""
+    """The view after the Lease was read; only a changed record restarts its time."""
     if record == view.record and record is not None:
         return view
     return View(record, now, view.renewed_at)
@@ -127,6 +126,16 @@ def renewed(record: Record | None, me: str, timing: Timing, at: str) -> Record:
     )
 
 
+class Contending(TypedDict, total=False):
+    """How to contend for a Lease: times in seconds, and callbacks."""
+
+    lease_duration: float
+    renew_deadline: float
+    retry_period: float
+    on_started: Callable[[], None]
+    on_stopped: Callable[[], None]
+
+
 class Leadership:
     """One contender for one Lease. `run` it until cancelled; stop the work before you cancel it."""
 
@@ -137,22 +146,21 @@ class Leadership:
         namespace: str,
         name: str,
         identity: str,
-        *,
-        lease_duration: float = 15.0,
-        renew_deadline: float = 10.0,
-        retry_period: float = 2.0,
-        on_started: Callable[[], None] | None = None,
-        on_stopped: Callable[[], None] | None = None,
+        **how: Unpack[Contending],
     ) -> None:
         self.identity = identity
         self.problem: str | None = None
         """Why the Lease could not be read or written last time."""
         self._client = client
         self._clock = clock
-        self._where = (LEASES, namespace, name)
-        self._timing = Timing(lease_duration, renew_deadline, retry_period)
-        self._on_started = on_started
-        self._on_stopped = on_stopped
+        self._where = (resources.LEASES, namespace, name)
+        self._on_started = how.get("on_started")
+        self._on_stopped = how.get("on_stopped")
+        self._timing = Timing(
+            how.get("lease_duration", 15.0),
+            how.get("renew_deadline", 10.0),
+            how.get("retry_period", 2.0),
+        )
         self._view = View()
         self._version = ""
 
@@ -165,7 +173,7 @@ class Leadership:
 
     @property
     def holder(self) -> str:
-        """Who holds the Lease as far as we know; empty for nobody."""
+        """The holder of the Lease as far as we know; empty if there is none."""
         return (self._view.record.holder_identity if self._view.record else None) or ""
 
     async def run(self) -> NoReturn:
@@ -222,7 +230,7 @@ class Leadership:
             self._on_started()
 
     async def _send(self, request: wire.Request, seconds: float) -> bytes:
-        """Whoever waits for others to be answered, or for a credential, may outlast its lead."""
+        """Within `seconds`, also if it waits for other requests or for a credential."""
         try:
             async with asyncio.timeout(seconds):
                 return await self._client.send(request, timeout=seconds, urgent=True)

@@ -5,7 +5,7 @@ too derives a type with that one field.
 """
 
 from datetime import datetime
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import msgspec
 
@@ -17,6 +17,7 @@ from reroll.core.revisions.mentions import mentioned
 from reroll.core.revisions.pins import PINS, read_pins
 from reroll.core.tables.kinds import revision_number
 from reroll.kube import resources
+from reroll.kube.wire import Resource
 
 REVISION_KINDS = {revisions: resource.kind for revisions, resource in resources.REVISIONS.items()}
 
@@ -43,6 +44,10 @@ class OwnerRef(NamedTuple):
     kind: str
     name: str
     uid: str
+
+    @classmethod
+    def of(cls, resource: Resource, metadata: Metadata) -> Self:
+        return cls(resource.api_version, resource.kind, metadata.name, metadata.uid)
 
     @property
     def reference(self) -> dict[str, str]:

@@ -24,9 +24,6 @@ CONTROLLER_REVISIONS = Resource("apps", "v1", "controllerrevisions", "Controller
 JOBS = Resource("batch", "v1", "jobs", "Job")
 INGRESSES = Resource("networking.k8s.io", "v1", "ingresses", "Ingress")
 LEASES = Resource("coordination.k8s.io", "v1", "leases", "Lease")
-CRDS = Resource(
-    "apiextensions.k8s.io", "v1", "customresourcedefinitions", "CustomResourceDefinition", False
-)
 INJECTIONS = Resource("reroll.dev", "v1alpha1", "injections", "Injection")
 """As in `core.model.injection`, which a controller without Injections does not load."""
 
@@ -45,6 +42,7 @@ ACCESS_REVIEWS = Resource(
     "authorization.k8s.io", "v1", "subjectaccessreviews", "SubjectAccessReview", False
 )
 
+CONFIGS = {one.kind: one for one in (CONFIG_MAPS, SECRETS)}
 REVISIONS = {
     Revisions.REPLICA_SETS: REPLICA_SETS,
     Revisions.CONTROLLER_REVISIONS: CONTROLLER_REVISIONS,
@@ -75,6 +73,11 @@ class WatchedRow(Row, Protocol):
 def of(row: Row) -> Resource:
     """The resource of a row of one of the tables."""
     return Resource(row.group, row.version, row.plural, row.kind)
+
+
+def custom(group: str, version: str, plural: str, kind: str = "") -> Resource:
+    """A resource that is in no table; without a kind it goes by its plural."""
+    return Resource(group, version, plural, kind or plural)
 
 
 def to_watch(row: WatchedRow) -> Resource:

@@ -81,7 +81,7 @@ class State:
     """The server offers streaming lists, as far as is known."""
     failures: int = 0
     relists: int = 0
-    """Lists in a row that were needed anew, and after which no watch got anywhere."""
+    """Relists in a row after which no watch made progress."""
     silent: bool = False
     """The last stream was open and said nothing until it was given up."""
     wait: float = 0.0

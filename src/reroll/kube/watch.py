@@ -7,8 +7,8 @@ Guarantees
 - Events of one object come in the order of its versions; after a reconnect nothing is lost and
   nothing comes twice.
 - `Init` opens a list and `InitDone` closes it: what was known and did not come between them is
-  gone. A list that breaks in the middle begins anew with another `Init`. A `Delete` may come
-  inside, for an object that came and went meanwhile.
+  gone. A list that breaks in the middle starts over with another `Init`. A `Delete` may come
+  inside, for an object that came and went in between.
 - `Absent`: the API is not served (no CRD); nothing of it exists, until the next `Init`.
 - One object that cannot be read is a `Malformed` event, not the end of the watch.
 
@@ -17,7 +17,7 @@ Nothing of an object is kept once the handler returned. A handler that raises en
 
 import asyncio
 from collections.abc import Callable
-from typing import Generic, NoReturn
+from typing import Generic, NoReturn, TypedDict, Unpack
 
 import msgspec
 
@@ -69,6 +69,20 @@ class Absent(msgspec.Struct, frozen=True):
 Event = Init | InitApply[T] | InitDone | Apply[T] | Delete[T] | Absent | Malformed
 
 
+class Following(TypedDict, total=False):
+    """What a watch follows, and how."""
+
+    namespace: str | None
+    """`None`: all."""
+    metadata_only: bool
+    label_selector: str | None
+    read_timeout: float
+    page_size: int
+    streaming: bool
+    pace: Pace
+    on_state: Callable[[Health, str | None], None] | None
+
+
 class Watch(Generic[T]):
     """One resource, in one namespace or in all, followed until cancelled."""
 
@@ -80,17 +94,10 @@ class Watch(Generic[T]):
         handler: Callable[[Event[T]], None],
         *,
         clock: Clock,
-        namespace: str | None = None,
-        metadata_only: bool = False,
-        label_selector: str | None = None,
-        read_timeout: float = READ_TIMEOUT,
-        page_size: int = 500,
-        streaming: bool = True,
-        pace: Pace = USUAL_PACE,
-        on_state: Callable[[Health, str | None], None] | None = None,
+        **how: Unpack[Following],
     ) -> None:
         self.resource = resource
-        self.namespace = namespace
+        self.namespace = how.get("namespace")
         self.synced = asyncio.Event()
         """Set when all there is was seen once, or there is nothing to wait for."""
         self.last_activity = clock.monotonic()
@@ -99,13 +106,13 @@ class Watch(Generic[T]):
         self._decoder = Decoder(model)
         self._handler = handler
         self._clock = clock
-        self._metadata_only = metadata_only
-        self._label_selector = label_selector
-        self._read_timeout = read_timeout
-        self._page_size = page_size
-        self._pace = pace
-        self._on_state = on_state
-        self._now = steps.first(streaming=streaming)
+        self._metadata_only = how.get("metadata_only", False)
+        self._label_selector = how.get("label_selector")
+        self._read_timeout = how.get("read_timeout", READ_TIMEOUT)
+        self._page_size = how.get("page_size", wire.PAGE)
+        self._pace = how.get("pace", USUAL_PACE)
+        self._on_state = how.get("on_state")
+        self._now = steps.first(streaming=how.get("streaming", True))
         self._version = ""
 
     @property

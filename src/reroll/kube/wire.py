@@ -198,16 +198,10 @@ def watch(resource: Resource, namespace: str | None = None, **start: Unpack[From
 
 
 def create(
-    resource: Resource, namespace: str | None, body: object, *, manager: str = FIELD_MANAGER
+    resource: Resource, namespace: str | None, body: object, **how: Unpack[Writing]
 ) -> Request:
-    return Request(
-        "POST",
-        resource.path(namespace),
-        (("fieldManager", manager),),
-        _encode(body),
-        verb="create",
-        resource=resource,
-    )
+    path = resource.path(namespace)
+    return Request("POST", path, _written(how), _encode(body), verb="create", resource=resource)
 
 
 def json_patch(
@@ -233,7 +227,7 @@ def strategic_patch(
     """Items of a list are added, or with `$patch: delete` removed, by their key.
 
     Only for built-in kinds. Guarded if `body` carries `metadata.uid`: another object of that name
-    answers 409.
+    answers 422, because a uid cannot be changed.
     """
     return _patch(STRATEGIC_PATCH, resource, (namespace, name), body, how)
 
@@ -279,12 +273,15 @@ def _patch(
     kind: str, resource: Resource, place: tuple[str | None, str], body: object, how: Writing
 ) -> Request:
     path = resource.path(*place, how.get("subresource"))
-    query = _query(
+    return Request("PATCH", path, _written(how), _encode(body), kind, JSON, "patch", resource)
+
+
+def _written(how: Writing) -> Query:
+    return _query(
         fieldManager=how.get("manager", FIELD_MANAGER),
         force=str(how["force"]).lower() if "force" in how else None,
         dryRun="All" if how.get("dry_run") else None,
     )
-    return Request("PATCH", path, query, _encode(body), kind, JSON, "patch", resource)
 
 
 def _query(**values: str | None) -> Query:

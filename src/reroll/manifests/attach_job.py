@@ -8,15 +8,17 @@ the names of the rest do not.
 import hashlib
 from typing import Any
 
+import msgspec
+import yaml
+
 from reroll.core.model.key import Key
-from reroll.core.revisions.content_names import ATTACHING, Scheme, claimed
+from reroll.core.revisions.content_names import ATTACHING, Scheme
 from reroll.core.tables import rights
 from reroll.core.tables.annotations import ENABLED
 from reroll.core.tables.kinds import TABLES, Kind, SourceKind
-from reroll.manifests.read import BadInputError, Manifests, Workload
-from reroll.manifests.text.nodes import at
-from reroll.manifests.text.scalars import value_of
+from reroll.manifests.model import BadInputError, Manifests, ManifestWorkload
 
+Config = tuple[SourceKind, str]
 TIMEOUT = "5m"
 _A_DAY = 24 * 3600
 _OPEN = {
@@ -44,52 +46,55 @@ _POD_SECURITY = {
 }
 
 
-def attach_jobs(rendered: Manifests, image: str) -> list[dict[str, Any]]:
-    """The objects to deploy along with a rendered stream that does not hold them yet."""
-    configs: dict[str, list[tuple[SourceKind, str]]] = {}
+def attach_jobs(rendered: Manifests, image: str) -> bytes:
+    """What to append to a rendered stream, in its form; empty if it holds that already."""
+    present = {each.key for each in rendered.objects}
+    added = [each for each in _all_objects(rendered, image) if _key(each) not in present]
+    if not added:
+        return b""
+    last = rendered.objects[-1]
+    broken = b"" if rendered.texts[-1].endswith("\n") else b"\n"
+    if last.document.is_json:
+        return broken + b"".join(msgspec.json.encode(each) + b"\n" for each in added)
+    return broken + yaml.safe_dump_all(added, explicit_start=True, sort_keys=False).encode()
+
+
+def _all_objects(rendered: Manifests, image: str) -> list[dict[str, Any]]:
+    configs: dict[str, list[Config]] = {}
     for key, source in rendered.sources.items():
-        claim = claimed(key.name, source.object.labels, source.object.annotations)
+        claim = source.object.claim()
         if claim and claim.scheme is Scheme.REROLL:
             configs.setdefault(key.namespace, []).append((source.kind, key.name))
-    there = {one.key for one in rendered.objects}
-    made = []
+    objects = []
     for namespace, those in sorted(configs.items()):
-        users = [one for one in rendered.workloads if _uses(one, namespace, those)]
+        users = [each for each in rendered.workloads if _uses(each, namespace, those)]
         if users and not namespace:
-            raise BadInputError([_NAMELESS])
-        made += _objects(namespace, users, those, image) if users else []
-    return [
-        one
-        for one in made
-        if Key(one["kind"], one["metadata"]["namespace"], one["metadata"]["name"]) not in there
-    ]
+            raise BadInputError(_NAMELESS)
+        objects += _objects(namespace, users, those, image) if users else []
+    return objects
 
 
-def _uses(one: Workload, namespace: str, configs: list[tuple[SourceKind, str]]) -> bool:
-    if one.key.namespace != namespace or not one.key.name or _is_ours(one):
+def _key(made: dict[str, Any]) -> Key:
+    return Key(made["kind"], made["metadata"]["namespace"], made["metadata"]["name"])
+
+
+def _uses(workload: ManifestWorkload, namespace: str, configs: list[Config]) -> bool:
+    key, labels = workload.key, workload.object.labels
+    if key.namespace != namespace or not key.name or ATTACHING.items() <= labels.items():
         return False
-    if one.kind.name not in TABLES.by_name:
+    if workload.kind.name not in TABLES.by_name:
         return False  # `reroll attach` knows only the kinds that every installation has.
-    text = str(_template(one))
+    text = str(workload.template())
     return any(name in text for _, name in configs)
 
 
-def _is_ours(one: Workload) -> bool:
-    return ATTACHING.items() <= one.object.labels.items()
-
-
-def _template(one: Workload) -> Any:
-    node = at(one.object.place.node, one.kind.template)
-    return value_of(node) if node is not None else {}
-
-
 def _objects(
-    namespace: str, users: list[Workload], configs: list[tuple[SourceKind, str]], image: str
+    namespace: str, users: list[ManifestWorkload], configs: list[Config], image: str
 ) -> list[dict[str, Any]]:
-    workloads = sorted(((one.kind, one.key.name) for one in users), key=_word)
+    workloads = sorted(((each.kind, each.key.name) for each in users), key=_word)
     configs = sorted(configs, key=_word)
     name = f"reroll-attach-{_hash(sorted(map(_word, workloads)))}"
-    deployed = [str(_template(one)) for one in sorted(users, key=lambda one: one.key)]
+    deployed = [str(each.template()) for each in sorted(users, key=lambda each: each.key)]
     run = f"{name}-{_hash([image, *map(_word, configs), *deployed])}"
     account = {"kind": "ServiceAccount", "name": name, "namespace": namespace}
     role, binding = rights.grant(
@@ -102,12 +107,12 @@ def _objects(
         binding,
         _job(run, name, image, namespace, workloads, configs),
     ]
-    return [_placed(one, namespace) for one in objects]
+    return [_placed(each, namespace) for each in objects]
 
 
-def _placed(one: dict[str, Any], namespace: str) -> dict[str, Any]:
-    metadata = {**one["metadata"], "namespace": namespace, "labels": dict(ATTACHING)}
-    return {"apiVersion": one["apiVersion"], "kind": one["kind"], **one, "metadata": metadata}
+def _placed(made: dict[str, Any], namespace: str) -> dict[str, Any]:
+    metadata = {**made["metadata"], "namespace": namespace, "labels": dict(ATTACHING)}
+    return {"apiVersion": made["apiVersion"], "kind": made["kind"], **made, "metadata": metadata}
 
 
 def _job(
@@ -116,7 +121,7 @@ def _job(
     image: str,
     namespace: str,
     workloads: list[tuple[Kind, str]],
-    configs: list[tuple[SourceKind, str]],
+    configs: list[Config],
 ) -> dict[str, Any]:
     args = ["attach", "-n", namespace, "--timeout", TIMEOUT, *map(_word, workloads)]
     args += [part for one in configs for part in ("--config", _word(one))]

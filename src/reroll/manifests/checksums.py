@@ -1,13 +1,13 @@
 """The checksum of what a workload uses of the sources in the stream.
 
-The same rules as the engine's: data only, only the keys that are used, length-prefixed and fully
-qualified. What is unlike: a manifest is read by more people than a cluster, and there may be no
-key. Without one, all that a workload uses of Secrets goes through one memory-hard function, so
-that a guess costs what a login costs, and has to be right about every value at once.
+The engine's rules: data only, only the keys that are used, length-prefixed and fully qualified. One
+thing differs: more people read a manifest than a cluster, and there may be no key. Without one, all
+that a workload uses of Secrets goes through one memory-hard function, so that a guess costs what a
+login costs, and has to be right about every value at once.
 """
 
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
@@ -37,46 +37,37 @@ class Used(NamedTuple):
         return bool((there if used is None else used & there) - self.reference.without)
 
 
-class Checksums:
-    """Checksums of many workloads; those that cost time are computed together, once each.
+def checksums(wanted: Sequence[tuple[str, list[Used]]], *, keyed: bool) -> list[str]:
+    """The checksum of each list: what a workload in this namespace uses.
 
-    `add` all that is needed, then `harden`, then ask for each.
+    Those that cost time are computed once each, on every core: the hash function releases the GIL.
     """
-
-    def __init__(self, *, keyed: bool) -> None:
-        self._keyed = keyed
-        self._hard: dict[str, str] = {}
-
-    def add(self, home: str, used: Iterable[Used]) -> None:
-        if (soft := self._soft(home, used)) is not None:
-            self._hard[soft] = ""
-
-    def harden(self) -> None:
-        """Compute what was added. The hash function lets go of the interpreter: use every core."""
-        waiting = sorted(soft for soft, hard in self._hard.items() if not hard)
-        with ThreadPoolExecutor() as pool:
-            self._hard.update(zip(waiting, pool.map(_harden, waiting), strict=True))
-
-    def of(self, home: str, used: Iterable[Used]) -> str:
-        """The checksum of all this together."""
-        used = [each for each in used if each.has_data]
-        if not used:
-            return NO_DATA
-        soft = self._soft(home, used)
-        if soft is None:
-            return stamp(_digests(home, used))
-        digests = _digests(home, (u for u in used if u.reference.source.kind not in _KEYED))
-        return stamp({**digests, _HARDENED: self._hard[soft]})
-
-    def _soft(self, home: str, used: Iterable[Used]) -> str | None:
-        """What has to be hardened before anybody may see it."""
-        if self._keyed:
-            return None
-        secret = [u for u in used if u.has_data and u.reference.source.kind in _KEYED]
-        return stamp(_digests(home, secret)) if secret else None
+    soft = [_soft(home, used) if not keyed else "" for home, used in wanted]
+    waiting = sorted(set(soft) - {""})
+    with ThreadPoolExecutor() as pool:
+        hard = dict(zip(waiting, pool.map(_harden, waiting), strict=True))
+    return [
+        _checksum(home, used, hard.get(key)) for (home, used), key in zip(wanted, soft, strict=True)
+    ]
 
 
-def _digests(home: str, used: Iterable[Used]) -> Mapping[str, str]:
+def _soft(home: str, used: list[Used]) -> str:
+    """What has to be hardened before it may be written; empty if nothing has to."""
+    secret = [u for u in used if u.has_data and u.reference.source.kind in _KEYED]
+    return stamp(_digests(home, secret)) if secret else ""
+
+
+def _checksum(home: str, used: list[Used], hard: str | None) -> str:
+    used = [each for each in used if each.has_data]
+    if not used:
+        return NO_DATA
+    if hard is None:
+        return stamp(_digests(home, used))
+    digests = _digests(home, (u for u in used if u.reference.source.kind not in _KEYED))
+    return stamp({**digests, _HARDENED: hard})
+
+
+def _digests(home: str, used: Iterable[Used]) -> dict[str, str]:
     return {
         each.reference.entry(home): reference_digest(each.reference, each.content, "") or ""
         for each in used

@@ -1,8 +1,8 @@
-"""Two streams of manifests: which workloads roll from the one to the other, because of which keys.
+"""Compare two streams: which workloads roll from one to the other, because of which keys.
 
-Pure. A workload rolls if its pod template changes. Checksums and content names are how a change of
-content shows there, so they are taken out again, and what they stand for is told instead: keys, by
-name. Values are never told, not even that two of them are alike.
+Pure. A workload rolls if its pod template changes. A change of content shows there as a checksum or
+a content name, so those are taken out, and the keys that changed are reported by name. Values are
+never shown, not even that two of them are equal.
 """
 
 from collections.abc import Iterator, Mapping
@@ -15,16 +15,17 @@ from reroll.core.model.content import Content
 from reroll.core.model.key import Key
 from reroll.core.model.podspec import without_empty
 from reroll.core.model.reference import Reference
-from reroll.core.revisions.content_names import claimed
 from reroll.core.tables.annotations import STAMP
 from reroll.core.tables.kinds import Strategy
-from reroll.manifests.read import Manifests, Workload
-from reroll.manifests.render import ANNOTATION, contents_of, uses_of
-from reroll.manifests.text.nodes import at, text_of
-from reroll.manifests.text.scalars import value_of
+from reroll.manifests.model import Manifests, ManifestWorkload
+from reroll.manifests.options import ANNOTATION
+from reroll.manifests.references import references_of
+from reroll.manifests.text.nodes import text_at
 
 _PREFIX = ANNOTATION.partition("/")[0] + "/"
 _MOST_FIELDS = 5
+
+Digests = dict[Key, dict[str, bytes]]
 
 
 class Effect(StrEnum):
@@ -32,14 +33,18 @@ class Effect(StrEnum):
 
     ROLLS = "rolls"
     ON_DELETE = "on delete"
-    """Its pods are replaced when somebody deletes them."""
+    """Its pods are replaced when they are deleted."""
     NEXT_RUN = "next run"
     RECREATE = "recreate"
-    """Its template cannot be changed: it has to be made anew."""
+    """Its template cannot be changed: it has to be deleted and created again."""
     NOT_SEEN = "does not roll"
     """What it uses changes, and nothing in its template shows that."""
     NEW = "new"
     REMOVED = "removed"
+
+
+REPLACES_PODS = frozenset((Effect.ROLLS, Effect.RECREATE))
+"""Pods that run now are replaced."""
 
 
 class Cause(msgspec.Struct, frozen=True):
@@ -49,6 +54,9 @@ class Cause(msgspec.Struct, frozen=True):
     changed: tuple[str, ...] = ()
     added: tuple[str, ...] = ()
     removed: tuple[str, ...] = ()
+
+    def by_word(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
+        return (("changed", self.changed), ("added", self.added), ("removed", self.removed))
 
 
 class Difference(msgspec.Struct, frozen=True):
@@ -68,33 +76,30 @@ class Side:
         live: Mapping[Key, Content] | None = None,
         templates: Mapping[Key, Any] | None = None,
     ) -> None:
-        self.contents = {**(live or {}), **contents_of(manifests)}
+        self.contents = {**(live or {}), **manifests.contents()}
         rows = (one for one in manifests.workloads if one.kind.template)
         self.workloads = {one.key: one for one in rows if one.key.name}
         self._templates = templates or {}
         self.plain = {
             key: Key(key.kind, key.namespace, claim.plain)
             for key, source in manifests.sources.items()
-            if (claim := claimed(key.name, source.object.labels, source.object.annotations))
+            if (claim := source.object.claim())
         }
 
-    def template(self, workload: Workload) -> Any:
+    def template(self, workload: ManifestWorkload) -> Any:
         """The pod template as values; empty fields say nothing."""
-        found = self._templates.get(workload.key)
-        if found is None:
-            node = at(workload.object.place.node, workload.kind.template)
-            found = value_of(node) if node is not None else {}
-        return without_empty(found)
+        served = self._templates.get(workload.key)
+        return without_empty(workload.template() if served is None else served)
 
-    def used(self, workload: Workload) -> dict[Key, dict[str, bytes]]:
+    def used(self, workload: ManifestWorkload) -> Digests:
         """The digests that a workload uses, by plain source and key."""
-        found: dict[Key, dict[str, bytes]] = {}
-        for reference in uses_of(workload, self.contents):
+        used: Digests = {}
+        for reference in references_of(workload, self.contents):
             content = self.contents.get(reference.source)
             if content is not None and not content.ignored:
                 key = self.plain.get(reference.source, reference.source)
-                found.setdefault(key, {}).update(_digests(reference, content))
-        return found
+                used.setdefault(key, {}).update(_digests(reference, content))
+        return used
 
 
 def compare(before: Side, after: Side, stamp: str = ANNOTATION) -> list[Difference]:
@@ -111,7 +116,7 @@ def compare(before: Side, after: Side, stamp: str = ANNOTATION) -> list[Differen
 
 
 def _difference(
-    before: Side, old: Workload, after: Side, new: Workload, stamp: str
+    before: Side, old: ManifestWorkload, after: Side, new: ManifestWorkload, stamp: str
 ) -> Difference | None:
     causes = tuple(_causes(before.used(old), after.used(new)))
     was, is_ = before.template(old), after.template(new)
@@ -124,18 +129,17 @@ def _difference(
     return Difference(new.key, _effect(new), causes, tuple(fields))
 
 
-def _effect(workload: Workload) -> Effect:
+def _effect(workload: ManifestWorkload) -> Effect:
     kind = workload.kind
     if Strategy.RECREATE in kind.strategies:
         return Effect.RECREATE
     if not kind.replaces_pods:
         return Effect.NEXT_RUN
-    update = at(workload.object.place.node, kind.update_strategy) if kind.update_strategy else None
-    manual = update is not None and text_of(update) == "OnDelete"
-    return Effect.ON_DELETE if manual else Effect.ROLLS
+    update = text_at(workload.object.node, kind.update_strategy)
+    return Effect.ON_DELETE if update == "OnDelete" else Effect.ROLLS
 
 
-def _causes(was: dict[Key, dict[str, bytes]], is_: dict[Key, dict[str, bytes]]) -> Iterator[Cause]:
+def _causes(was: Digests, is_: Digests) -> Iterator[Cause]:
     """What changes of the sources that both use; others are changes of the template."""
     for source in sorted(was.keys() & is_.keys()):
         old, new = was[source], is_[source]
@@ -157,12 +161,12 @@ def _digests(reference: Reference, content: Content) -> dict[str, bytes]:
 
 def _plain(template: Any, names: Mapping[str, str], stamp: str) -> Any:
     """The template as it was before it was rendered: without checksums and content names."""
-    told = _renamed(template, names)
-    annotations = (told.get("metadata") or {}).get("annotations") or {}
+    plain = _renamed(template, names)
+    annotations = (plain.get("metadata") or {}).get("annotations") or {}
     for name in [*annotations]:
         if name.startswith(_PREFIX) or name in {stamp, STAMP}:
             del annotations[name]
-    return without_empty(told)
+    return without_empty(plain)
 
 
 def _renamed(value: Any, names: Mapping[str, str]) -> Any:
@@ -177,7 +181,7 @@ def _renamed(value: Any, names: Mapping[str, str]) -> Any:
 
 
 def _unlike(was: Any, is_: Any, path: str) -> Iterator[str]:
-    """The paths at which two values differ, as deep as they can be told."""
+    """The paths at which two values differ, as deep as possible."""
     if isinstance(was, dict) and isinstance(is_, dict):
         for key in sorted(was.keys() | is_.keys()):
             yield from _unlike(was.get(key), is_.get(key), f"{path}.{key}".lstrip("."))
@@ -187,3 +191,12 @@ def _unlike(was: Any, is_: Any, path: str) -> Iterator[str]:
             yield from _unlike(old, new, f"{path}[{name}]")
     elif was != is_:
         yield path
+
+
+def overlay(below: Any, above: Any) -> Any:
+    """What `above` says, and where it says nothing what `below` says."""
+    if isinstance(below, dict) and isinstance(above, dict):
+        return {**below, **{key: overlay(below.get(key), above[key]) for key in above}}
+    if isinstance(below, list) and isinstance(above, list) and len(below) == len(above):
+        return [overlay(*pair) for pair in zip(below, above, strict=True)]
+    return above

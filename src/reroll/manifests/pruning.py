@@ -1,29 +1,50 @@
-"""Forget what of a document is not needed any more, so that a large stream costs little memory.
+"""Forget the parts of a document that are not needed, so that a large stream costs little memory.
 
-For when nothing but checksums will be written: all that is edited then is the metadata of pod
-templates, and what was there to be read has been read.
+For a stream that gets checksums only: all that is edited then is the metadata of pod templates, and
+everything else has been read.
 """
 
+import re
 from collections.abc import Iterable
 
-from reroll.manifests.text.nodes import Mapping, Node, Path, Scalar, Sequence, Step
+from reroll.manifests.options import NAMES
+from reroll.manifests.text.nodes import MappingNode, Node, Path, ScalarNode, SequenceNode, Step
 
-_GONE = Scalar(0, 0, "", "")
+_GONE = ScalarNode(0, 0, "", "")
+
+
+def _spellings(char: str) -> str:
+    """A character as it is, behind a backslash, or as a code."""
+    code = "".join(f"[{digit}{digit.upper()}]" for digit in f"{ord(char):x}")
+    return rf"(?:{re.escape(char)}|\\(?:{re.escape(char)}|[xuU]0*{code}))"
+
+
+_ESCAPE = re.compile(r"\\[/xuU\s]")
+_ESCAPED_NAMES = re.compile(r"(?:\\\s+)*".join(map(_spellings, NAMES)))
+"""The annotation in every way in which YAML and JSON can write it, also over several lines."""
+
+
+def may_request_names(text: str) -> bool:
+    """Whether a source in this text may request a content name by its annotation."""
+    if NAMES in text:
+        return True
+    # The search for escaped names is slow, and most texts have no such escapes.
+    return bool(_ESCAPE.search(text) and _ESCAPED_NAMES.search(text))
 
 
 def keep_only(node: Node, paths: Iterable[Path]) -> None:
-    """Let go of everything but the ways to these paths and what stands there. No aliases, please.
+    """Drop everything but these paths and what is below them. The tree must have no aliases.
 
-    Keys stay, because their places tell where to add others.
+    Keys stay, because new entries are added beside them.
     """
     wanted = list(paths)
-    if () in wanted or not isinstance(node, Mapping | Sequence):
+    if () in wanted or not isinstance(node, MappingNode | SequenceNode):
         return
     if not wanted:
         node.children.clear()
     for index, child in enumerate(node.children):
         step: Step | None = index
-        if isinstance(node, Mapping):
+        if isinstance(node, MappingNode):
             if index % 2 == 0:
                 continue
             step = node.children[index - 1].text

@@ -1,136 +1,120 @@
-"""Manifests in, the same manifests with checksums out.
+"""Render a stream of manifests: checksums and content names in, everything else byte for byte.
 
-`render` does no I/O: the bytes of files come in, the bytes of a stream go out, or `BadInputError`
-with every problem. What is not edited stays byte for byte.
+`render` does no I/O. The bytes of files come in, the bytes of a stream come out, or
+`BadInputError` with every problem. `reroll render` is this function and its arguments.
 """
 
 import hashlib
-import re
-from collections.abc import Iterator, Mapping
-from fnmatch import fnmatchcase
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator
+from typing import NamedTuple
 
-import msgspec
-
-from reroll.core.model.content import Content
 from reroll.core.model.key import Key
 from reroll.core.model.reference import Reference
 from reroll.core.tables.annotations import ALLOW_FROM
-from reroll.manifests.checksums import Checksums, Used
-from reroll.manifests.names import Names, Naming, names, naming_changes
-from reroll.manifests.read import BadInputError, Change, Manifests, Workload, shown
-from reroll.manifests.text.compose import Document, compose
-from reroll.manifests.text.edits import Edit, Put, Value, apply, put
-from reroll.manifests.text.errors import TextError
-from reroll.manifests.text.nodes import Step
-from reroll.manifests.text.scalars import value_of
-from reroll.manifests.wishes import references_of
+from reroll.manifests.checksums import Used, checksums
+from reroll.manifests.content_names import ContentNames, content_names, naming_edits
+from reroll.manifests.editing import apply_edits
+from reroll.manifests.model import Edit, Input, Manifests, ManifestWorkload, refuse, shown
+from reroll.manifests.options import Options
+from reroll.manifests.read import read
+from reroll.manifests.references import Contents, references_of, undefined
+from reroll.manifests.report import summary, unfollowed
+from reroll.manifests.text.edits import Put
 
-ANNOTATION = "checksum/config"
 _LONGEST_NAME = 63
 
-
-class Options(msgspec.Struct, frozen=True):
-    annotation: str = ANNOTATION
-    per_source: bool = False
-    strict: bool = False
-    naming: Naming = Naming()
+Lookup = Callable[[set[Key]], Contents]
+"""Finds sources that are not in the stream."""
+Referring = tuple[ManifestWorkload, tuple[Reference, ...]]
 
 
-Contents = Mapping[Key, Content]
+class Rendered(NamedTuple):
+    data: bytes
+    notes: list[str]
+    """What may have been missed."""
+    summary: list[str]
 
 
-def uses_of(workload: Workload, contents: Contents) -> tuple[Reference, ...]:
-    return references_of(workload.key.namespace, workload.uses, workload.policy, contents)
+def render(inputs: Iterable[Input], options: Options, lookup: Lookup | None = None) -> Rendered:
+    """The stream with content names, checksums and, where asked for, Jobs that attach."""
+    manifests = read(inputs, options, prune=not options.names)
+    elsewhere = lookup(undefined(manifests)) if lookup else {}
+    names = content_names(manifests, options)
+    renames = list(naming_edits(manifests, names, options))
+    stamps = checksum_edits(manifests, options, elsewhere, names)
+    data = apply_edits(manifests, [*renames, *stamps])
+    if options.attach_image:
+        data += _attach_jobs(data, options)
+    return Rendered(
+        data,
+        list(unfollowed(manifests, names.new, options)),
+        list(summary(manifests, names.new, renames, stamps)),
+    )
 
 
-def contents_of(manifests: Manifests) -> dict[Key, Content]:
-    return {key: source.content for key, source in manifests.sources.items()}
+def _attach_jobs(data: bytes, options: Options) -> bytes:
+    # The names of these Jobs are hashes of templates as they are deployed, so those are parsed.
+    from reroll.manifests.attach_job import attach_jobs
+
+    deployed = read([Input("<rendered>", data)], Options(options.namespace))
+    return attach_jobs(deployed, options.attach_image)
 
 
-def outside(manifests: Manifests) -> set[Key]:
-    """The sources that workloads refer to and that are not in the stream."""
-    contents = contents_of(manifests)
-    return {
-        reference.source
-        for workload in manifests.workloads
-        for reference in uses_of(workload, contents)
-        if reference.source not in contents
-    }
-
-
-def render(manifests: Manifests, options: Options, live: Contents | None = None) -> bytes:
-    """The stream with content names and checksums. `live` is what is known of other sources."""
-    return edited(manifests, changes(manifests, options, live or {}))
-
-
-def changes(manifests: Manifests, options: Options, live: Contents) -> list[Change]:
-    """All that has to be put into the stream."""
-    given = names(manifests, options.naming)
-    return [
-        *naming_changes(manifests, given, options.naming),
-        *checksum_changes(manifests, options, live, given),
-    ]
-
-
-def checksum_changes(
-    manifests: Manifests, options: Options, live: Contents, given: Names
-) -> list[Change]:
-    contents = {**live, **contents_of(manifests)}
-    found = [
-        (workload, uses_of(workload, contents))
+def checksum_edits(
+    manifests: Manifests, options: Options, elsewhere: Contents, names: ContentNames
+) -> list[Edit]:
+    """The checksums of all workloads; `elsewhere` are sources that are not in the stream."""
+    contents = {**elsewhere, **manifests.contents()}
+    workloads = [
+        (workload, references_of(workload, contents))
         for workload in manifests.workloads
         if workload.policy.enabled is not False
     ]
-    _refuse([p for each in found for p in _forbidden(manifests, *each, contents)])
+    refuse([p for each in workloads for p in _forbidden(manifests, each, contents)])
     if options.strict:
-        _refuse([p for each in found for p in _unmet(manifests, *each, contents)])
-    checksums = Checksums(keyed=options.naming.keyed)
+        refuse([p for each in workloads for p in _unmet(manifests, each, contents)])
     wanted = [
         (workload, name, used)
-        for workload, refs in found
-        for name, used in _annotations(workload, refs, contents, options, given)
+        for workload, references in workloads
+        for name, used in _annotations(workload, references, contents, options, names)
     ]
-    for workload, _, used in wanted:
-        checksums.add(workload.key.namespace, used)
-    checksums.harden()
-    found_entries: dict[int, tuple[Workload, dict[Step, Value]]] = {}
-    for workload, name, used in wanted:
-        _, entries = found_entries.setdefault(id(workload), (workload, {}))
-        entries[name] = checksums.of(workload.key.namespace, used)
-    return [_stamped(workload, entries) for workload, entries in found_entries.values()]
-
-
-def _stamped(workload: Workload, entries: dict[Step, Value]) -> Change:
-    place = workload.object.place
-    path = (*place.path, *workload.kind.annotations)
-    return Change(place, Put(path, entries))
+    used_in = [(workload.key.namespace, used) for workload, _, used in wanted]
+    edits: list[Edit] = []
+    for (workload, name, _), checksum in zip(
+        wanted, checksums(used_in, keyed=options.key is not None), strict=True
+    ):
+        if not edits or edits[-1].object is not workload.object:
+            path = (*workload.object.path, *workload.kind.annotations)
+            edits.append(Edit(workload.object, Put(path, {})))
+        edits[-1].put.entries[name] = checksum
+    return edits
 
 
 def _annotations(
-    workload: Workload,
-    refs: tuple[Reference, ...],
+    workload: ManifestWorkload,
+    references: tuple[Reference, ...],
     contents: Contents,
     options: Options,
-    given: Names,
+    names: ContentNames,
 ) -> Iterator[tuple[str, list[Used]]]:
     """Each annotation that a workload gets, and what its checksum is of."""
-    # A content name in the template says it already; one that only an annotation names does not.
-    told = [ref for ref in refs if ref.source in given.named and not ref.added]
     used = [
-        Used(ref, contents[ref.source])
-        for ref in refs
-        if ref not in told and ref.source in contents and not contents[ref.source].ignored
+        Used(reference, contents[reference.source])
+        for reference in references
+        # A content name in the template is enough; one that only an annotation names is not.
+        if (reference.added or reference.source not in names.named)
+        and reference.source in contents
+        and not contents[reference.source].ignored
     ]
     if options.per_source:
         for each in used:
-            yield _own_name(options.annotation, each.reference.source, workload), [each]
-    elif used or not refs:
+            yield _annotation_of(each.reference.source, workload, options.annotation), [each]
+    elif used or not references:
         # Where all sources are elsewhere, nothing is known, and what is there stays.
         yield options.annotation, used
 
 
-def _own_name(annotation: str, source: Key, workload: Workload) -> str:
+def _annotation_of(source: Key, workload: ManifestWorkload, annotation: str) -> str:
     """The annotation of one source: `checksum/configmap-app`."""
     prefix, slash, _ = annotation.rpartition("/")
     namespace = "" if source.namespace == workload.key.namespace else f"{source.namespace}-"
@@ -140,121 +124,30 @@ def _own_name(annotation: str, source: Key, workload: Workload) -> str:
     return f"{prefix}{slash}{name}"
 
 
-def _unmet(
-    manifests: Manifests, workload: Workload, refs: tuple[Reference, ...], contents: Contents
-) -> Iterator[str]:
-    """What a workload needs and nothing in the stream defines."""
-    for ref in refs:
-        what = f"{_where(manifests, workload)} refers to {shown(ref.source)}"
-        content = contents.get(ref.source)
-        if content is None and (ref.required or (ref.added)):
+def _unmet(manifests: Manifests, referring: Referring, contents: Contents) -> Iterator[str]:
+    """References of a workload that nothing in the stream defines."""
+    workload, references = referring
+    for reference in references:
+        content = contents.get(reference.source)
+        what = f"{_subject(manifests, workload)} refers to {shown(reference.source)}"
+        if content is None and (reference.required or reference.added):
             yield f"{what}, which nothing here defines; add it, or mark the reference optional"
-        elif content is not None and (missing := ref.required_keys - content.keys):
+        elif content is not None and (missing := reference.required_keys - content.keys):
             yield f"{what}, which has no key {', '.join(sorted(missing))}; add it"
 
 
-def _forbidden(
-    manifests: Manifests, workload: Workload, refs: tuple[Reference, ...], contents: Contents
-) -> Iterator[str]:
-    """Sources of other namespaces that did not agree to be named, as the engine wants it."""
+def _forbidden(manifests: Manifests, referring: Referring, contents: Contents) -> Iterator[str]:
+    """Sources of other namespaces that do not allow the reference; the engine's rule."""
+    workload, references = referring
     home = workload.key.namespace
-    for ref in refs:
-        content = contents.get(ref.source)
-        if content is None or ref.source.namespace == home:
-            continue
-        if not any(fnmatchcase(home, glob) for glob in content.allow_from):
+    for reference in references:
+        content = contents.get(reference.source)
+        if content and reference.source.namespace != home and not content.allows(home):
             yield (
-                f"{_where(manifests, workload)} names {shown(ref.source)}, which does not allow "
-                f"that; annotate it with {ALLOW_FROM}: {home}"
+                f"{_subject(manifests, workload)} names {shown(reference.source)}, which does not "
+                f"allow that; annotate it with {ALLOW_FROM}: {home}"
             )
 
 
-def _where(manifests: Manifests, workload: Workload) -> str:
-    place = workload.object.place
-    return f"{manifests.where(place.input, place.node.start)}: {shown(workload.key)}"
-
-
-def _refuse(problems: list[str]) -> None:
-    if problems:
-        raise BadInputError(problems)
-
-
-def edited(manifests: Manifests, changes: list[Change]) -> bytes:
-    """The stream with all changes made."""
-    by_input: dict[int, list[Edit]] = {}
-    by_document: dict[int, list[Change]] = {}
-    problems = []
-    for change in changes:
-        place = change.place
-        text, root = manifests.texts[place.input], place.document.root
-        assert root is not None  # noqa: S101  it holds an object
-        try:
-            by_input.setdefault(place.input, []).extend(put(text, root, change.put))
-        except TextError as error:
-            problems.append(f"{manifests.where(place.input, error.position)}: {error}")
-        if place.document.has_aliases:
-            by_document.setdefault(id(place.document), []).append(change)
-    _refuse(problems)
-    for together in by_document.values():
-        problems += _unlike(manifests, together, by_input[together[0].place.input])
-    _refuse(problems)
-    texts = [
-        apply(text, by_input[number]) if number in by_input else text
-        for number, text in enumerate(manifests.texts)
-    ]
-    return (manifests.mark + joined_texts(texts)).encode()
-
-
-def _unlike(manifests: Manifests, together: list[Change], edits: list[Edit]) -> Iterator[str]:
-    """See that the edits of a document with aliases do what they should, and no more."""
-    place = together[0].place
-    document = place.document
-    assert document.root is not None  # noqa: S101  it holds an object
-    wanted = value_of(document.root)
-    for change in together:
-        _set(wanted, change.put)
-    after = _slice(manifests.texts[place.input], document, edits)
-    if [value_of(each.root) for each in compose(after) if each.root is not None] != [wanted]:
-        where = manifests.where(place.input, place.node.start)
-        yield (
-            f"{where}: this cannot be edited without changing another place that shares it by a "
-            "YAML anchor; write out what is shared"
-        )
-
-
-def _slice(text: str, document: Document, edits: list[Edit]) -> str:
-    start, end = document.start, document.end
-    line = text.rfind("\n", 0, start) + 1
-    if not text[line:start].strip():
-        start = line  # What it is indented by is a part of it.
-    inside = [
-        Edit(e.start - start, e.end - start, e.text) for e in edits if start <= e.start <= end
-    ]
-    return apply(text[start:end], inside)
-
-
-def _set(value: Any, change: Put) -> None:
-    for step in change.path:
-        if isinstance(value, dict) and value.get(step) is None:
-            value[step] = {}
-        value = value[step]
-    for step, new in change.entries.items():
-        value[step] = new
-
-
-_BEGINS = re.compile(r"(?:[ \t]*+(?:#[^\n]*+)?\r?\n)*+(---(?=\s|$)|%)?")
-
-
-def joined_texts(texts: list[str]) -> str:
-    """Several inputs as one stream, each beginning a document; one alone stays as it is."""
-    parts: list[str] = []
-    for text in texts:
-        if not parts:
-            parts.append(text)
-        elif text.strip():
-            found = _BEGINS.match(text)
-            begins = found[1] if found else None
-            broken = "\n" if parts[-1] and not parts[-1].endswith("\n") else ""
-            mark = {"---": "", "%": "...\n"}.get(begins or "", "---\n")
-            parts += (broken + mark, text)
-    return "".join(parts)
+def _subject(manifests: Manifests, workload: ManifestWorkload) -> str:
+    return f"{manifests.where(workload.object)}: {shown(workload.key)}"

@@ -1,4 +1,4 @@
-"""A ConfigMap or Secret of the stream, and what is kept of it: digests by key.
+"""The content of a ConfigMap or Secret of the stream: digests by key.
 
 Its values are read as the API server would read them, digested and dropped here.
 """
@@ -6,35 +6,33 @@ Its values are read as the API server would read them, digested and dropped here
 import base64
 import binascii
 
-import msgspec
-
+from reroll.core.dialects.reroll import allowed_namespaces, ignores
 from reroll.core.model.content import Content
 from reroll.core.model.digest import value_digests
 from reroll.core.tables.annotations import IGNORE
 from reroll.core.tables.kinds import SOURCE_KINDS, SourceKind, Watched
 from reroll.manifests.text.errors import TextError
-from reroll.manifests.text.nodes import Mapping, Node, Scalar, aimed, child, is_merge, merged_into
+from reroll.manifests.text.nodes import (
+    MappingNode,
+    Node,
+    ScalarNode,
+    child,
+    is_merge,
+    merged_into,
+    resolve,
+)
 from reroll.manifests.text.scalars import key_of, meaning
-from reroll.manifests.wishes import allowed_namespaces, ignores
 
 DATA_KINDS: dict[tuple[str, str], SourceKind] = {
     (row.group, row.name): row for row in SOURCE_KINDS if row.watched is not Watched.STATUSES
 }
 """The kinds whose content stands in the manifest itself, by group and kind."""
 
-
-class Field(msgspec.Struct, frozen=True):
-    """A field of a source that holds values."""
-
-    name: str
-    is_base64: bool
-
-
 _FIELDS = {
-    # The later one wins, as with the API server.
-    "ConfigMap": (Field("data", is_base64=False), Field("binaryData", is_base64=True)),
-    "Secret": (Field("data", is_base64=True), Field("stringData", is_base64=False)),
+    "ConfigMap": {"data": False, "binaryData": True},
+    "Secret": {"data": True, "stringData": False},
 }
+"""The fields that hold values, and whether in base64; the later one wins, as in the API server."""
 
 
 def content(
@@ -53,38 +51,38 @@ def content(
 def values_of(kind: SourceKind, node: Node) -> dict[str, bytes]:
     values: dict[str, bytes] = {}
     for field in _FIELDS[kind.name]:
-        values |= _values(kind, field, child(node, field.name))
+        values |= _values(kind, field, child(node, field))
     return values
 
 
-def _values(kind: SourceKind, field: Field, node: Node | None) -> dict[str, bytes]:
-    here = aimed(node) if node is not None else None
-    if here is None or (isinstance(here, Scalar) and meaning(here) is None):
+def _values(kind: SourceKind, field: str, node: Node | None) -> dict[str, bytes]:
+    here = resolve(node) if node is not None else None
+    if here is None or (isinstance(here, ScalarNode) and meaning(here) is None):
         return {}
-    if not isinstance(here, Mapping):
-        raise TextError(here.start, f"`{field.name}` of a {kind.name} has to be a mapping")
+    if not isinstance(here, MappingNode):
+        raise TextError(here.start, f"`{field}` of a {kind.name} has to be a mapping")
     values: dict[str, bytes] = {}
     for key, value in here.pairs():
         if is_merge(key):
             continue
         if (name := key_of(key)) in values:
             # Which of them the API server gets is a matter of chance.
-            raise TextError(key.start, f"`{field.name}` has the key {name!r} twice, in two forms")
-        values[name] = _bytes(kind, field, name, aimed(value))
+            raise TextError(key.start, f"`{field}` has the key {name!r} twice, in two forms")
+        values[name] = _bytes(kind, field, name, resolve(value))
     for merged in merged_into(here):
         values = _values(kind, field, merged) | values
     return values
 
 
-def _bytes(kind: SourceKind, field: Field, name: str, node: Node) -> bytes:
+def _bytes(kind: SourceKind, field: str, name: str, node: Node) -> bytes:
     """A value as it is in the cluster. No sentence of this function may show it."""
-    where = f"`{field.name}` of a {kind.name}, key {name[:80]!r}"
-    found = meaning(node) if isinstance(node, Scalar) else node
+    where = f"`{field}` of a {kind.name}, key {name[:80]!r}"
+    found = meaning(node) if isinstance(node, ScalarNode) else node
     if found is None:
         return b""
     if not isinstance(found, str):
         raise TextError(node.start, f"{where}: the value is not text; put it in quotes")
-    if not field.is_base64:
+    if not _FIELDS[kind.name][field]:
         return found.encode()
     try:
         return base64.b64decode(found.replace("\n", "").replace("\r", ""), validate=True)

@@ -1,30 +1,47 @@
-"""Follow a rollout until it is over, whatever the API server does meanwhile.
+"""Follows a rollout until it is over, whatever the API server does in between.
 
-What may pass is tried again until the workload's time is up; each change is shown.
+News comes from watches, folded into the world. Where no watch is in force (rights are missing, the
+API server is away), the workload is read again and again instead, until its time is up.
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import datetime
-
-import msgspec
+from typing import Any
 
 from reroll.clock import Clock
 from reroll.core.model.key import Key
 from reroll.core.model.metadata import Manifest, pick
-from reroll.core.observe.health import Health, State, health
+from reroll.core.observe.health import Health, State
 from reroll.core.observe.workload import Workload, workload
-from reroll.engine.listing import Look
-from reroll.kube import wire
+from reroll.core.tables.kinds import Kind
+from reroll.engine.feeds import WorkloadFeed
+from reroll.engine.observer import Observer
+from reroll.kube import resources
+from reroll.kube.aio import gather
 from reroll.kube.client import Client
-from reroll.kube.errors import AlreadyExists, ApiError, Conflict, NotFound, Throttled, Unavailable
+from reroll.kube.errors import AlreadyExists, ApiError, Conflict, Throttled, Unavailable
+from reroll.kube.watch import Watch
 from reroll.pipeline import pods
-from reroll.pipeline.work import Options, Outcome, Work
+from reroll.pipeline.work import Options, Stage, Work
 
 POLL = 0.5
+"""Seconds between two reads where no watch is in force."""
+CONFIRM = 10.0
+"""Seconds after which even a watch is not taken at its word."""
 PASSING = (AlreadyExists, Conflict, Throttled, Unavailable)
-"""Errors that a later try may not meet."""
-_manifest = msgspec.json.Decoder(Manifest)
+"""Errors that a later attempt may not meet."""
+
+
+class _FollowedFeed(WorkloadFeed):
+    """Brings news of the workloads that are followed, and of no others."""
+
+    def _seen(self, obj: Manifest, *, initial: bool) -> None:
+        if self._world.health.is_followed(self._key(obj)):
+            super()._seen(obj, initial=initial)
+
+    def _known(self) -> Iterable[Key]:  # type: ignore[override]
+        return [key for key in super()._known() if self._world.health.is_followed(key)]
 
 
 class Follow:
@@ -34,114 +51,157 @@ class Follow:
         self,
         client: Client,
         clock: Clock,
-        look: Look,
+        observer: Observer,
         options: Options,
         show: Callable[[Work], None],
         note: Callable[[str], None],
     ) -> None:
-        self._client, self._clock, self._look = client, clock, look
-        self._options, self._show, self._note = options, show, note
+        self._client, self._clock, self._observer = client, clock, observer
+        self._world, self._options = observer.world, options
+        self._show, self._note = show, note
+        self._watches: dict[tuple[str, str], Watch[Any]] = {}
         self._unreachable = False
+
+    # Watches
+
+    async def watch(self, works: Iterable[Work]) -> None:
+        """Follow these, until cancelled."""
+        runners = {work.key: self._world.lenders.runner(work.key) for work in works}
+        for key in (*runners, *runners.values()):
+            self._world.health.follow(key)
+            place = key.kind, key.namespace
+            if place not in self._watches and (kind := self._observer.kinds.get(key.kind)):
+                self._watches[place] = self._watch(kind, key.namespace)
+        await gather([watch.run() for watch in self._watches.values()])
+
+    def _watch(self, kind: Kind, namespace: str) -> Watch[Any]:
+        feed = _FollowedFeed(self._world, kind, namespace, lambda _: None)
+        resource = resources.of(kind)
+        return Watch(self._client, resource, Manifest, feed, clock=self._clock, namespace=namespace)
+
+    def _is_watched(self, key: Key) -> bool:
+        watch = self._watches.get((key.kind, key.namespace))
+        return watch is not None and watch.state == "watching"
+
+    async def news(self, work: Work, deadline: datetime) -> bool:
+        """Wait for something new about a workload; whether there is time left."""
+        runner = self._world.lenders.runner(work.key)
+        news = self._world.health.follow(runner)
+        news.clear()
+        seconds = CONFIRM if self._is_watched(runner) else POLL
+        left = (deadline - self._clock.now()).total_seconds()
+        try:
+            async with asyncio.timeout(max(0.0, min(seconds, left))):
+                await news.wait()
+        except TimeoutError:
+            if left > 0:
+                await self.fetch(work, deadline, runner)
+        return left > 0
+
+    # Rollouts
 
     async def follow(self, work: Work, deadline: datetime) -> None:
         """Until its pods are replaced; without `wait`, only until the roll is known to be made."""
-        made = await self.fetch(work, deadline)
-        if made is None:
+        manifest = await self.fetch(work, deadline)
+        if manifest is None:
             return
-        work.after = template(work, made)
+        work.rolled = pick(manifest, work.kind.template)
         replaces = self.workload(work).replaces_pods
         if not self._options.wait or not replaces:
-            waits = "" if replaces else "its pods are replaced when somebody deletes them"
-            self.change(work, Outcome.ROLLED, waits)
+            waits = "" if replaces else "its pods are replaced when they are deleted"
+            self.change(work, Stage.ROLLED, waits)
             return
         await self._until_over(work, deadline)
 
     async def _until_over(self, work: Work, deadline: datetime) -> None:
-        while (found := await self.health(work, deadline)) is not None:
-            if self._judge(work, found):
+        while (health := await self.health(work, deadline)) is not None:
+            if self._judge(work, health):
                 return
-            if not await self.sleep(POLL, deadline):
+            if not await self.news(work, deadline):
                 await self._late(work)
                 return
 
     async def join(self, work: Work, deadline: datetime) -> None:
-        """A rollout that somebody else began is waited for too: the controller, or a deploy."""
+        """A rollout that the controller or a deploy began is waited for too."""
         kind = work.kind
-        tells = kind.counts or kind.well or kind.observes
-        if not tells or not self.workload(work).replaces_pods:
+        is_known = kind.counts or kind.well or kind.observes
+        if not is_known or not self.workload(work).replaces_pods:
             return
-        found, outcome = await self.health(work, deadline), work.outcome
-        if found is None or not found.replacing:
+        await self.fetch(work, deadline)
+        health, stage = await self.health(work, deadline), work.stage
+        if health is None or not health.replacing:
             return
-        self.change(work, Outcome.ROLLING, found.message)
+        self.change(work, Stage.ROLLING, health.message)
         await self._until_over(work, deadline)
-        if work.outcome is Outcome.ROLLED and outcome is Outcome.RECORDED:
-            self.change(work, outcome, work.message)
+        if work.stage is Stage.ROLLED and stage is Stage.RECORDED:
+            self.change(work, stage, work.message)
 
     async def health(self, work: Work, deadline: datetime) -> Health | None:
-        """Of what runs its pods: itself, or the Rollout that has its template."""
-        runner = self._look.world.lenders.runner(work.key)
-        manifest = await self.fetch(work, deadline)
-        if manifest is None or runner == work.key:
-            return health(work.kind, manifest) if manifest else None
-        kind, generation = self._look.engine.kinds[runner.kind], manifest.metadata.generation
-        running = await self.fetch(work, deadline, runner)
-        return health(kind, running, lent=generation) if running else None
+        """Of what runs its pods: itself, or the Rollout that has its template.
 
-    def _judge(self, work: Work, found: Health) -> bool:
+        `None` if that is the end of it.
+        """
+        runner, index = self._world.lenders.runner(work.key), self._world.health
+        index.follow(runner)
+        generation = 0
+        if runner != work.key:
+            manifest = await self.fetch(work, deadline)
+            if manifest is None:
+                return None
+            generation = manifest.metadata.generation
+        if index.get(runner) is None and await self.fetch(work, deadline, runner) is None:
+            return None
+        return index.get(runner, lent=generation)
+
+    def _judge(self, work: Work, health: Health) -> bool:
         """Whether its rollout is over, one way or the other."""
-        if found != work.health:
-            work.health = found
-            self.change(work, work.outcome, found.message)
-        if found.state is State.GOES_ON:
+        if health != work.health:
+            work.health = health
+            self.change(work, work.stage, health.message)
+        if not health.is_over:
             return False
-        done = found.state is State.DONE
-        self.change(work, Outcome.ROLLED if done else Outcome.FAILED, found.message)
+        is_done = health.state is State.DONE
+        self.change(work, Stage.ROLLED if is_done else Stage.FAILED, health.message)
         return True
 
     async def _late(self, work: Work) -> None:
         """Time is up: failed if its pods say so, timed out if they may just be slow."""
-        found = await pods.pods_of(self._client, self.workload(work))
-        said, broken = pods.told(found)
-        detail = "; ".join(filter(None, (work.detail, said)))
-        self.change(work, Outcome.FAILED if broken else Outcome.TIMED_OUT, detail)
+        trouble, is_broken = pods.trouble(await pods.pods_of(self._client, self.workload(work)))
+        detail = "; ".join(filter(None, (work.detail, trouble)))
+        self.change(work, Stage.FAILED if is_broken else Stage.TIMED_OUT, detail)
 
     async def fetch(
         self, work: Work, deadline: datetime, key: Key | None = None
     ) -> Manifest | None:
         """The workload as it is now, however long that takes; `None` if that is the end of it."""
         key = key or work.key
-        resource = wire.resource_of(self._look.engine.kinds[key.kind])
-        request = wire.get(resource, key.namespace, key.name)
+        self._world.health.follow(key)
         while True:
             try:
-                found = _manifest.decode(await self._client.send(request))
-            except NotFound:
-                self.change(work, Outcome.FAILED, "it was deleted")
-                return None
+                manifest = await self._observer.reader.workload(self._observer.kinds[key.kind], key)
             except PASSING as error:
                 self.met(error)
             else:
                 self.met(None)
-                return found
+                if manifest is None:
+                    self.change(work, Stage.FAILED, "it was deleted")
+                return manifest
             if not await self.sleep(POLL, deadline):
-                self.change(work, Outcome.TIMED_OUT, "the API server cannot be reached")
+                self.change(work, Stage.TIMED_OUT, "the API server cannot be reached")
                 return None
 
     def workload(self, work: Work) -> Workload:
-        return workload(work.kind, work.before, None, words=self._look.world.dialects.words)
+        return workload(work.kind, work.before, None, words=self._world.dialects.words)
 
-    def change(self, work: Work, outcome: Outcome, detail: str) -> None:
-        work.outcome, work.detail = outcome, detail
-        under_way = outcome in {Outcome.PENDING, Outcome.ROLLING}
-        work.ended = None if under_way else work.ended or self._clock.now()
+    def change(self, work: Work, stage: Stage, detail: str) -> None:
+        work.change(stage, detail, self._clock.now())
         self._show(work)
 
     def met(self, error: ApiError | None) -> None:
-        """Tell once when the API server goes away, and when it is back."""
+        """Say once when the API server goes away, and when it is back."""
         away = isinstance(error, Unavailable)
         if away and not self._unreachable:
-            self._note(f"{error}; trying on until the time is up")
+            self._note(f"{error}; trying again until the time is up")
         elif error is None and self._unreachable:
             self._note("the API server answers again")
         if error is None or away:
@@ -152,9 +212,3 @@ class Follow:
         left = (deadline - self._clock.now()).total_seconds()
         await asyncio.sleep(max(0.0, min(seconds, left)))
         return left > 0
-
-
-def template(work: Work, manifest: Manifest) -> object:
-    """The pod template, as values."""
-    raw = pick(manifest, work.kind.template)
-    return msgspec.json.decode(raw) if raw else {}

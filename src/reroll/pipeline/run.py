@@ -1,8 +1,8 @@
-"""Roll the workloads of one run, wait for each, and go back if one of them fails.
+"""Rolls the workloads of one run, waits for each, and goes back if one of them fails.
 
-Rolls are the engine's own: same decisions, same guards, same patches. Each workload has its own
-time; whatever the API server answers meanwhile is tried again until that is over. After the first
-failure nothing more is begun.
+Decisions, guards and patches are the engine's own. Each workload has its own time; whatever the API
+server answers in between is tried again until that is over. After the first failure nothing more is
+begun.
 """
 
 import asyncio
@@ -11,299 +11,301 @@ from contextlib import suppress
 from datetime import datetime, timedelta
 
 from reroll.clock import Clock
+from reroll.controller.pace import Pacer
 from reroll.controller.report import Report, Result
+from reroll.core.decide.rollback import go_back
+from reroll.core.model.key import Key, Problem
+from reroll.core.model.metadata import pick
 from reroll.core.observe.compare import compare
-from reroll.core.observe.health import State
+from reroll.core.observe.snapshot import Snapshot
 from reroll.core.tables.kinds import Strategy
-from reroll.core.tables.reasons import Reason
-from reroll.engine.listing import Look
-from reroll.engine.strategies.go_back import NoWayBackError, undo
-from reroll.kube import wire
+from reroll.engine.executor import Executor
+from reroll.engine.listing import Listing
+from reroll.engine.outcome import Outcome
+from reroll.engine.strategies import pending_jobs
+from reroll.engine.strategies.go_back import NoWayBackError
 from reroll.kube.client import Client
 from reroll.kube.errors import ApiError, Forbidden, NotFound
-from reroll.pipeline import pods, unfinished_jobs
-from reroll.pipeline.follow import PASSING, POLL, Follow, template
-from reroll.pipeline.work import Journal, Options, Outcome, Work
+from reroll.pipeline import pods
+from reroll.pipeline.follow import PASSING, POLL, Follow
+from reroll.pipeline.work import Options, Stage, Work
 
-_WAITED_FOR = frozenset(
-    (Strategy.STAMP, Strategy.ENV, Strategy.RESTART, Strategy.EVICT, Strategy.RELOAD)
-)
 TIDY_WITHIN = timedelta(seconds=10)
 NOT_LOST = "it is written down, and the next `reroll sync` or a controller goes on"
+UNPACED = 1_000_000
 Begin = Callable[["Run", Work, datetime], Awaitable[None]]
-Act = Callable[[], Awaitable[float | None]]
-"""One try; the seconds until the next is worth it, if one is."""
+Act = Callable[[], Awaitable[Outcome]]
+"""One attempt."""
 
 
 class Run:
     """`begin(run, work, deadline)` makes a workload roll, and says what came of it in `work`.
 
-    `show` is called whenever something changed about a workload; `note` with a sentence.
+    `show` is called whenever something changed about a workload; `note` with a sentence; `publish`
+    with every report that is worth an Event.
     """
 
     def __init__(
         self,
         client: Client,
         clock: Clock,
-        look: Look,
-        journal: Journal,
+        listing: Listing,
         options: Options,
         *,
-        begin: Begin | None = None,
+        publish: Callable[[Report], None] = lambda _: None,
         show: Callable[[Work], None] = lambda _: None,
         note: Callable[[str], None] = lambda _: None,
     ) -> None:
-        self._client, self._clock, self._look, self._journal = client, clock, look, journal
-        self._options, self._note = options, note
-        self._follow = Follow(client, clock, look, options, show, note)
-        self._begin: Begin = begin or Run._sync
+        self._client, self._clock, self._options, self._note = client, clock, options, note
+        self._observer, self._world = listing.observer, listing.world
+        pacer = Pacer(clock, UNPACED, UNPACED)
+        self.executor = Executor(client, clock, listing.observer, pacer)
+        self._follow = Follow(client, clock, listing.observer, options, show, note)
+        self._publish = publish
+        self._job_reports: dict[Key, asyncio.Queue[Report]] = {}
+        self.problems: dict[str, Problem] = {}
+        """Bad input that reports named, by its sentence."""
         self._broken = False
 
-    async def all(self, works: Iterable[Work]) -> None:
-        """Carry out a run; `Work.outcome` tells what came of each."""
-        mine = list(works)
+    async def all(self, works: Iterable[Work], begin: Begin | None = None) -> None:
+        """Carry out a run; `Work.stage` says what came of each."""
+        mine, begin = list(works), begin or Run._sync
         slots = asyncio.Semaphore(self._options.max_parallel or max(1, len(mine)))
 
         async def one(work: Work) -> None:
             async with slots:
-                await self._one(work)
+                await self._one(work, begin)
 
-        async with asyncio.TaskGroup() as group:
-            for work in mine:
-                group.create_task(one(work))
-        if self._options.undo and any(work.has_failed for work in mine):
-            await asyncio.gather(*(self._go_back(work) for work in mine if work.began))
-
-    async def _one(self, work: Work) -> None:
-        if self._broken:
-            self._follow.change(work, Outcome.LEFT, "another workload failed before its turn")
-            return
-        now = self._clock.now()
-        deadline = now + timedelta(seconds=self._options.timeout)
+        watching = asyncio.create_task(self._follow.watch(mine)) if self._options.wait else None
         try:
-            await self._begin(self, work, deadline)
-            if work.outcome is Outcome.ROLLING:
+            async with asyncio.TaskGroup() as group:
+                for work in mine:
+                    group.create_task(one(work))
+            if self._options.undo and any(work.has_failed for work in mine):
+                await asyncio.gather(*(self._go_back(work) for work in mine if work.began))
+        finally:
+            if watching is not None:
+                watching.cancel()
+                await asyncio.gather(watching, return_exceptions=True)
+
+    async def _one(self, work: Work, begin: Begin) -> None:
+        if self._broken:
+            self._follow.change(work, Stage.LEFT, "another workload failed before its turn")
+            return
+        deadline = self._deadline
+        try:
+            await begin(self, work, deadline)
+            if work.stage is Stage.ROLLING:
                 await self._follow.follow(work, deadline)
                 await self._tidy(work, deadline)
-            elif self._options.wait and work.outcome in {Outcome.NOTHING, Outcome.RECORDED}:
+            elif self._options.wait and work.stage in {Stage.NOTHING, Stage.RECORDED}:
                 await self._follow.join(work, deadline)
         except ApiError as error:
-            self._follow.change(work, Outcome.FAILED, str(error))
+            self._follow.change(work, Stage.FAILED, str(error))
         self._broken |= work.has_failed
+
+    @property
+    def _deadline(self) -> datetime:
+        return self._clock.now() + timedelta(seconds=self._options.timeout)
 
     # Rolling
 
     async def _sync(self, work: Work, deadline: datetime) -> None:
-        """Look at it as the controller does; a Job that is to be made anew is waited for."""
+        """Reconcile it as the controller does; a Job that is replaced is waited for."""
         while True:
-            if not work.kept:
-                told = await self.until_written(work, deadline, lambda: self._look_at(work))
-                if told or not self._is_taken(work):
+            if not work.is_pending_job:
+                reported = await self.until_written(work, deadline, lambda: self._reconcile(work))
+                if reported or not self._is_replaced(work):
                     return
-            if not await self._made_anew(work, deadline):
+            if not await self._replaced(work, deadline):
                 return
 
     async def until_written(self, work: Work, deadline: datetime, act: Act) -> bool:
-        """Act until the roll is written, or held; whether anything was told of it."""
-        roller, problem = self._look.engine.roller, ""
+        """Act until the roll is written, or held; whether anything was reported."""
+        problem = ""
         while True:
-            delay: float | None
-            try:
-                delay = await act()
-            except ApiError as error:
-                delay = roller.failed(work.key, error)
-                if not isinstance(error, PASSING):
-                    told = "it was deleted" if isinstance(error, NotFound) else str(error)
-                    self._follow.change(work, Outcome.FAILED, told)
-                    return True
-                self._journal.take(work.key)
+            outcome = await act()
+            error = outcome.error
+            if error is not None and not isinstance(error, PASSING):
+                detail = "it was deleted" if isinstance(error, NotFound) else str(error)
+                self._follow.change(work, Stage.FAILED, detail)
+                return True
+            if error is not None:
                 self._follow.met(error)
                 problem = f": {error}"
-            report = self._journal.take(work.key)
-            if report is not None:
-                self.read(work, report)
-            if delay is None or (work.outcome is Outcome.HELD and work.began is None):
+            report = self._read(work, outcome) if error is None else None
+            is_held = work.stage is Stage.HELD and work.began is None
+            if outcome.delay is None or is_held:
                 return report is not None
-            if not await self._follow.sleep(delay, deadline):
+            if not await self._follow.sleep(outcome.delay, deadline):
                 detail = work.detail or f"the roll is not written yet{problem}"
-                self._follow.change(work, Outcome.TIMED_OUT, detail)
+                self._follow.change(work, Stage.TIMED_OUT, detail)
                 return True
 
-    async def _look_at(self, work: Work) -> float | None:
-        await self.read_up(work)
-        return await self._look.engine.roller.look(work.key)
+    def _read(self, work: Work, outcome: Outcome) -> Report | None:
+        """Publish what was reported, and take from it what became of the workload."""
+        for each in outcome.reports:
+            self.publish(each)
+        report = outcome.report
+        if report is not None:
+            work.read(report, self._clock.now())
+            self._follow.change(work, work.stage, work.detail)
+        return report
+
+    def publish(self, report: Report) -> None:
+        for problem in report.problems:
+            self.problems[problem.sentence] = problem
+        if report.rolled or (report.reason.event and report.result is Result.DONE):
+            self._publish(report)
+
+    async def _reconcile(self, work: Work) -> Outcome:
+        try:
+            await self.read_up(work)
+        except ApiError as error:
+            return self.executor.failed(work.key, error)
+        return await self.executor.reconcile(work.key)
 
     async def read_up(self, work: Work) -> None:
-        """Sources that its template names only since it was seen anew."""
-        world, reader = self._look.world, self._look.engine.reader
+        """Read the sources that its template names only since it was last read."""
+        reader = self._observer.reader
         await reader.catch_up()
         # What failed the last time, or what another workload of this run is about to read.
-        if seen := world.snapshot(work.key, work.kind):
-            unread = [ref.source for ref in compare(seen).unread if ref.source in world.sources]
-            await reader.confirm(unread)
+        if snapshot := self._observer.snapshot(work.key):
+            unread = [ref.source for ref in compare(snapshot).unread]
+            await reader.confirm(source for source in unread if source in self._world.sources)
 
     async def _tidy(self, work: Work, deadline: datetime) -> None:
         """Copies that its template no longer names belong to the revisions that do."""
-        pinning = self._look.engine.roller.pinning
         deadline = min(deadline, self._clock.now() + TIDY_WITHIN)
-        while pinning is not None:
-            seen = self._look.world.snapshot(work.key, work.kind)
-            if seen is None or not seen.workload.pins or work.has_failed:
+        while True:
+            snapshot = self._observer.snapshot(work.key)
+            if snapshot is None or not snapshot.workload.pins or work.has_failed:
                 return
-            if seen.workload.observed:
+            if snapshot.workload.observed:
                 with suppress(ApiError):  # The next run sees that it is still to be done.
-                    await pinning.tidy(seen)
+                    await self.executor.owners.tidy(snapshot)
                 return
             if not await self._follow.sleep(POLL, deadline):
                 return
-            if manifest := await self._follow.fetch(work, deadline):
-                self._look.world.workload_seen(work.kind, manifest)
+            await self._follow.fetch(work, deadline)
 
-    def _is_taken(self, work: Work) -> bool:
-        """Whether nothing is told of it because it is being made anew."""
-        return Strategy.RECREATE in work.kind.strategies and work.key in self._look.world.workloads
+    # Jobs that are replaced
 
-    async def _made_anew(self, work: Work, deadline: datetime) -> bool:
-        """Wait until a Job is not written down any more; whether it is worth looking at."""
-        work.kept, over = True, False
-        self._follow.change(work, Outcome.ROLLING, "it is being made anew")
+    async def replace_jobs(self, namespace: str | None) -> None:
+        """Replace the Jobs that are written down, until cancelled."""
+        await self.executor.jobs.run((namespace,), self._job_reported)
+
+    def _job_reported(self, report: Report) -> None:
+        self.publish(report)
+        self._reports_of(report.key).put_nowait(report)
+
+    def _reports_of(self, key: Key) -> asyncio.Queue[Report]:
+        return self._job_reports.setdefault(key, asyncio.Queue())
+
+    def _is_replaced(self, work: Work) -> bool:
+        """Whether nothing is reported because another worker replaces it."""
+        return Strategy.RECREATE in work.kind.strategies and work.key in self._world.workloads
+
+    async def _replaced(self, work: Work, deadline: datetime) -> bool:
+        """Wait until a Job is not written down any more; whether to reconcile it again."""
+        work.is_pending_job, over = True, False
+        self._follow.change(work, Stage.ROLLING, "it is being recreated")
         while True:
-            report = await self._next(work)
+            report = await self._next_report(work)
             if over or (report is not None and report.result is Result.DONE):
                 break
             try:
-                over = work.key not in await unfinished_jobs.find(self._client, work.key.namespace)
+                over = work.key not in await pending_jobs.find(self._client, work.key.namespace)
             except (Forbidden, *PASSING) as error:
-                self._follow.met(error)  # Its report tells too.
+                self._follow.met(error)  # Its report says so too.
             if report is not None:
-                self._follow.change(work, Outcome.ROLLING, report.message)
+                self._follow.change(work, Stage.ROLLING, report.message)
             if not over and not await self._follow.sleep(0.0, deadline):
-                self._follow.change(work, Outcome.TIMED_OUT, f"{work.detail}; {NOT_LOST}")
+                self._follow.change(work, Stage.TIMED_OUT, f"{work.detail}; {NOT_LOST}")
                 return False
-        work.kept = False
-        if (made := await self._follow.fetch(work, deadline)) is None:
+        work.is_pending_job = False
+        job = await self._follow.fetch(work, deadline)
+        if job is None:
             return False
-        if made.metadata.uid != work.before.metadata.uid:
-            self._look.world.workload_gone(work.key)
-            work.began, work.before = self._clock.now(), made
-            self._follow.change(work, Outcome.ROLLED, "")
-        self._look.world.workload_seen(work.kind, made)
+        if job.metadata.uid != work.before.metadata.uid:
+            self._world.workload_gone(work.key)
+            work.began, work.before = self._clock.now(), job
+            self._follow.change(work, Stage.ROLLED, "")
+        self._world.workload_seen(work.kind, job)
         if report is not None:
-            self.read(work, report)
+            work.read(report, self._clock.now())
+            self._follow.change(work, work.stage, work.detail)
         return True
 
-    async def _next(self, work: Work) -> Report | None:
-        """What is told of it next, unless that takes long."""
+    async def _next_report(self, work: Work) -> Report | None:
+        """The next report of a Job's worker, unless that takes long."""
         try:
             async with asyncio.timeout(POLL):
-                return await self._journal.wait(work.key)
+                return await self._reports_of(work.key).get()
         except TimeoutError:
             return None
-
-    def read(self, work: Work, report: Report) -> None:
-        """What a report says about a workload of this run."""
-        if report.rolled and report.result is Result.DONE:
-            work.began, work.reason = self._clock.now(), report.reason.word
-            work.message = report.message
-            strategy = Strategy(report.strategy)
-            waits = strategy in _WAITED_FOR and work.plan.pause is None
-            passes = strategy in {Strategy.NEXT_RUN, Strategy.NOTIFY}
-            done = Outcome.RECORDED if passes else Outcome.ROLLED
-            self._follow.change(work, Outcome.ROLLING if waits else done, _effect(strategy))
-        elif work.began is not None:
-            held = report.result is Result.HELD
-            self._follow.change(work, work.outcome, report.message if held else "")
-        elif report.result is Result.DONE:
-            work.reason = report.reason.word
-            self._follow.change(work, Outcome.RECORDED, report.message)
-        elif report.result is Result.HELD:
-            work.reason = report.reason.word
-            self._follow.change(work, Outcome.HELD, report.message)
-        elif report.result is Result.NOTHING:
-            work.reason = report.reason.word
-            self._follow.change(work, Outcome.NOTHING, report.message)
 
     # Going back
 
     async def _go_back(self, work: Work) -> None:
         """To the template before this run, and until its pods are there again."""
-        failed, detail = work.outcome, work.detail
-        deadline = self._clock.now() + timedelta(seconds=self._options.timeout)
+        failed, detail = work.stage, work.detail
+        deadline = self._deadline
         try:
-            if not await self._undo(work, deadline):
+            outcome = await self._undo(work, deadline)
+            if outcome is None:
                 return
         except NoWayBackError as error:
             self._follow.change(work, failed, _joined(detail, f"not rolled back: {error}"))
             return
         except ApiError as error:
-            self._follow.change(work, Outcome.FAILED, f"not rolled back: {error}")
+            self._follow.change(work, Stage.FAILED, f"not rolled back: {error}")
             return
-        work.failed_as = failed if failed is not Outcome.ROLLED else None
-        self._follow.change(work, Outcome.UNDONE, detail)
-        self._journal.tell(_undone(work, self._look))
+        work.failed_as = failed if failed is not Stage.ROLLED else None
+        self._follow.change(work, Stage.UNDONE, detail)
+        for report in outcome.reports:
+            self.publish(report)
         try:
             await self._recover(work, deadline)
         except ApiError as error:
-            self._follow.change(work, work.outcome, _joined(detail, str(error)))
+            self._follow.change(work, work.stage, _joined(detail, str(error)))
 
-    async def _undo(self, work: Work, deadline: datetime) -> bool:
-        """Whether its template is that of before; what may pass is tried again."""
-        before, failed, problem = template(work, work.before), work.outcome, None
-        while (made := await self._follow.fetch(work, deadline)) is not None:
-            now = template(work, made)
-            if problem is not None and now == before:
-                # It was done, and the answer was lost.
-                self._look.world.workload_seen(work.kind, made)
-                return True
+    async def _undo(self, work: Work, deadline: datetime) -> Outcome | None:
+        """Put its template back; what may pass is tried again. `None` if the workload is gone."""
+        failed, template = work.stage, pick(work.before, work.kind.template)
+        why = f"its roll was undone, because this run failed: {work.detail}"
+        while await self._follow.fetch(work, deadline) is not None:
+            snapshot = self._observer.snapshot(work.key) or self._bare(work)
+            plan = go_back(snapshot, self._clock.now(), why, template=template, rolled=work.rolled)
             try:
-                await undo(self._client, self._clock, self._look, work, now)
+                return await self.executor.execute(snapshot, plan)
             except PASSING as error:
                 problem = error
-            else:
-                return True
             self._follow.change(work, failed, f"not rolled back yet: {problem}")
             if not await self._follow.sleep(max(POLL, problem.retry_after or 0.0), deadline):
                 raise problem
-        return False
+        return None
+
+    def _bare(self, work: Work) -> Snapshot:
+        """A workload that is not opted in: nothing is known but itself."""
+        itself = self._follow.workload(work)
+        return Snapshot(itself, work.kind, self._world.policy_of(work.kind, work.before), (), {})
 
     async def _recover(self, work: Work, deadline: datetime) -> None:
-        """Until its pods are there again; what is in their way is told with the workload."""
+        """Until its pods are there again; what is in their way is shown with the workload."""
         detail = work.detail
-        while (found := await self._follow.health(work, deadline)) is not None:
-            work.health, over = found, found.state is not State.GOES_ON
-            self._follow.change(work, work.outcome, detail if over else work.detail)
-            if over:
+        while (health := await self._follow.health(work, deadline)) is not None:
+            work.health = health
+            self._follow.change(work, work.stage, detail if health.is_over else work.detail)
+            if health.is_over:
                 return
             if work.kind.sticks and (manifest := await self._follow.fetch(work, deadline)):
                 stays = await pods.unstick(self._client, self._follow.workload(work), manifest)
-                self._follow.change(work, work.outcome, _joined(detail, stays))
-            if not await self._follow.sleep(POLL, deadline):
+                self._follow.change(work, work.stage, _joined(detail, stays))
+            if not await self._follow.news(work, deadline):
                 self._note(f"{work.key} was rolled back, and its pods are not all ready yet")
                 return
 
 
 def _joined(*parts: str) -> str:
     return "; ".join(filter(None, parts))
-
-
-def _effect(strategy: Strategy) -> str:
-    match strategy:
-        case Strategy.NEXT_RUN:
-            return "its next run has the new configuration"
-        case Strategy.NOTIFY:
-            return "people are told, nothing is replaced"
-        case Strategy.TRIGGER:
-            return "a Job was started"
-    return ""
-
-
-def _undone(work: Work, look: Look) -> Report:
-    tracked = look.world.workloads.get(work.key)
-    return Report(
-        key=work.key,
-        uid=tracked.workload.uid if tracked else work.before.metadata.uid,
-        api_version=wire.resource_of(work.kind).api_version,
-        reason=Reason.UNDONE,
-        message=f"its roll was undone, because this run failed: {work.detail}",
-        result=Result.DONE,
-    )

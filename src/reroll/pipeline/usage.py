@@ -1,7 +1,6 @@
-"""Which content-named configs something in the cluster names.
+"""Content-named configs, and which of them something in the cluster names.
 
-Pure. Whatever exists counts, running or not: a ReplicaSet without pods is where `rollout undo` goes
-back to. Where a list is a list of what people configured, it counts for all it says.
+Every object counts, running or not: a ReplicaSet without pods is what `rollout undo` goes back to.
 """
 
 from collections.abc import Iterable, Mapping
@@ -9,22 +8,23 @@ from typing import NamedTuple
 
 import msgspec
 
-from reroll.core.model.injection import GROUP, KIND, PLURAL, VERSION
+from reroll.core.model.key import Key
 from reroll.core.model.metadata import Metadata
 from reroll.core.revisions.content_names import ATTACHING
 from reroll.core.revisions.mentions import mentioned
 from reroll.core.tables.kinds import KINDS
-from reroll.kube import wire
+from reroll.kube import aio, resources
+from reroll.kube.objects import Stub
+from reroll.kube.view import View
 
-USERS: tuple[wire.Resource, ...] = (
-    *map(wire.resource_of, KINDS),
-    wire.Resource("apps", "v1", "replicasets", "ReplicaSet"),
-    wire.Resource("apps", "v1", "controllerrevisions", "ControllerRevision"),
-    wire.PODS,
-    wire.Resource("", "v1", "replicationcontrollers", "ReplicationController"),
-    wire.Resource("", "v1", "serviceaccounts", "ServiceAccount"),
-    wire.Resource("networking.k8s.io", "v1", "ingresses", "Ingress"),
-    wire.Resource(GROUP, VERSION, PLURAL, KIND),
+USERS = (
+    *map(resources.of, KINDS),
+    *resources.REVISIONS.values(),
+    resources.PODS,
+    resources.REPLICATION_CONTROLLERS,
+    resources.SERVICE_ACCOUNTS,
+    resources.INGRESSES,
+    resources.INJECTIONS,
 )
 """Every kind that can name a ConfigMap or Secret and that each cluster has, and our own."""
 
@@ -52,18 +52,31 @@ class Place(NamedTuple):
     name: str
 
 
+async def configs(view: View, selector: str | None) -> dict[Key, Stub]:
+    """The ConfigMaps and Secrets with these labels, without their content."""
+    rows = resources.CONFIGS
+    listed = await aio.gather(
+        view.every(resource, Stub, label_selector=selector) for resource in rows.values()
+    )
+    return {
+        Key(kind, stub.metadata.namespace, stub.metadata.name): stub
+        for kind, stubs in zip(rows, listed, strict=True)
+        for stub in stubs
+    }
+
+
 def users(
     kind: str, documents: Iterable[Document], names: Mapping[str, frozenset[str]]
 ) -> dict[Place, str]:
     """The configs that these objects name, each with one of them; `names` is by namespace."""
-    found: dict[Place, str] = {}
-    for one in documents:
-        namespace = one.metadata.namespace
-        if ATTACHING.items() <= (one.metadata.labels or {}).items():
+    used: dict[Place, str] = {}
+    for document in documents:
+        namespace = document.metadata.namespace
+        if ATTACHING.items() <= (document.metadata.labels or {}).items():
             continue
-        for name in mentioned(one.text, names.get(namespace, frozenset())):
-            found.setdefault(Place(namespace, name), f"{kind} {one.metadata.name}")
-    return found
+        for name in mentioned(document.text, names.get(namespace, frozenset())):
+            used.setdefault(Place(namespace, name), f"{kind} {document.metadata.name}")
+    return used
 
 
 def by_namespace(places: Iterable[Place]) -> dict[str, frozenset[str]]:

@@ -1,22 +1,19 @@
-"""What becomes of each workload in one run, and who is told about it."""
+"""What becomes of each workload in one run."""
 
-import asyncio
-from collections.abc import Callable
 from datetime import datetime
 from enum import StrEnum
 
 import msgspec
 
 from reroll.controller.report import Report, Result
-from reroll.controller.telemetry import TOLD
 from reroll.core.decide.plan import Plan
-from reroll.core.model.key import Key, Problem
+from reroll.core.model.key import Key
 from reroll.core.model.metadata import Manifest
 from reroll.core.observe.health import Health
-from reroll.core.tables.kinds import Kind
+from reroll.core.tables.kinds import Kind, Strategy
 
 
-class Outcome(StrEnum):
+class Stage(StrEnum):
     PENDING = "pending"
     ROLLING = "rolling"
     ROLLED = "rolled"
@@ -33,26 +30,47 @@ class Outcome(StrEnum):
 
 
 class Work:
-    """One workload of a run; changes as the run goes on."""
+    """One workload of a run. Only the run changes it."""
 
     def __init__(self, kind: Kind, before: Manifest, plan: Plan) -> None:
         metadata = before.metadata
         self.key = Key(kind.name, metadata.namespace, metadata.name)
         self.kind, self.before, self.plan = kind, before, plan
-        self.outcome = Outcome.PENDING
-        self.reason = plan.reason.word
+        self.stage = Stage.PENDING
+        self.reason = plan.reason
         self.message = plan.message
         self.detail = ""
         """What it waits for, or what is wrong."""
         self.health: Health | None = None
         self.began: datetime | None = None
         self.ended: datetime | None = None
-        self.after: object = None
+        self.rolled: msgspec.Raw | None = None
         """The template that the roll made."""
-        self.failed_as: Outcome | None = None
+        self.failed_as: Stage | None = None
         """What it was before it was rolled back."""
-        self.kept = False
-        """A Job that is being made anew: it is written down, and may be gone."""
+        self.is_pending_job = False
+        """A Job that is being replaced: it is written down, and may be gone."""
+
+    def change(self, stage: Stage, detail: str, now: datetime) -> None:
+        self.stage, self.detail = stage, detail
+        under_way = stage in {Stage.PENDING, Stage.ROLLING}
+        self.ended = None if under_way else self.ended or now
+
+    def read(self, report: Report, now: datetime) -> None:
+        """What a report says of it."""
+        if report.rolled and report.result is Result.DONE:
+            self.began, self.reason, self.message = now, report.reason, report.message
+            strategy = Strategy(report.strategy)
+            waits = strategy in _WAITED_FOR and not self.plan.pauses
+            passes = strategy in {Strategy.NEXT_RUN, Strategy.NOTIFY}
+            done = Stage.RECORDED if passes else Stage.ROLLED
+            self.change(Stage.ROLLING if waits else done, _EFFECTS.get(strategy, ""), now)
+        elif self.began is not None:
+            is_held = report.result is Result.HELD
+            self.change(self.stage, report.message if is_held else "", now)
+        elif (stage := _PROGRESS.get(report.result)) is not None:
+            self.reason = report.reason
+            self.change(stage, report.message, now)
 
     @property
     def seconds(self) -> float:
@@ -62,11 +80,26 @@ class Work:
     @property
     def goes_on(self) -> bool:
         """Whether the cluster brings to an end what was begun, without anybody's help."""
-        return not self.kept and bool(self.began or self.health)
+        return not self.is_pending_job and bool(self.began or self.health)
 
     @property
     def has_failed(self) -> bool:
-        return self.outcome in {Outcome.FAILED, Outcome.TIMED_OUT}
+        return self.stage in {Stage.FAILED, Stage.TIMED_OUT}
+
+
+_PROGRESS = {
+    Result.DONE: Stage.RECORDED,
+    Result.HELD: Stage.HELD,
+    Result.NOTHING: Stage.NOTHING,
+}
+_WAITED_FOR = frozenset(
+    (Strategy.STAMP, Strategy.ENV, Strategy.RESTART, Strategy.EVICT, Strategy.RELOAD)
+)
+_EFFECTS = {
+    Strategy.NEXT_RUN: "its next run has the new configuration",
+    Strategy.NOTIFY: "it is reported, nothing is replaced",
+    Strategy.TRIGGER: "a Job was started",
+}
 
 
 class Options(msgspec.Struct, frozen=True):
@@ -77,35 +110,3 @@ class Options(msgspec.Struct, frozen=True):
     """Rolls under way at once; 0: all of them."""
     undo: bool = False
     """Go back if one of them fails."""
-
-
-class Journal:
-    """The last report about each workload; Events go on to the recorder, as the controller's do."""
-
-    def __init__(self, record: Callable[[Report], None] | None = None) -> None:
-        self.record = record
-        self.problems: dict[str, Problem] = {}
-        self._last: dict[Key, Report] = {}
-        self._news = asyncio.Event()
-
-    def tell(self, report: Report) -> None:
-        self._last[report.key] = report
-        self._news.set()
-        for problem in report.problems:
-            self.problems[problem.sentence] = problem
-        done = report.result is Result.DONE
-        if self.record and (report.rolled or report.reason in TOLD) and (done or report.rolled):
-            self.record(report)
-
-    def forget(self, key: Key) -> None:
-        self._last.pop(key, None)
-
-    def take(self, key: Key) -> Report | None:
-        return self._last.pop(key, None)
-
-    async def wait(self, key: Key) -> Report:
-        """The next report about a workload."""
-        while (found := self.take(key)) is None:
-            self._news.clear()
-            await self._news.wait()
-        return found

@@ -21,11 +21,11 @@ from reroll.core.model.key import Key
 from reroll.core.model.metadata import Manifest
 from reroll.core.tables.kinds import KINDS
 from reroll.core.tables.rights import EVERYTHING, OPTIONAL, Feature, cluster, own
-from reroll.devcluster.pki import new_authority
 from reroll.features.checkup import access
 from reroll.features.checkup.switched_on import questions_of, switched_on
 from reroll.kube import resources
 from reroll.settings.table import Settings
+from reroll_dev.pki import new_authority
 
 NOW = datetime(2026, 11, 16, 12, tzinfo=UTC)
 PINNED = (Key("Deployment", "shop", "web"),)

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 from tests.core.build import EAGER, KIND, NOW, configmap, content, reference, secret, snapshot
 
-from reroll.answers.explain.explain import Answer, Explanation, Source, State, explain
+from reroll.answers.explain.explain import Explanation, Source, State, explain
 from reroll.answers.explain.provenance import DEFAULT, SETTINGS, Provenance, provenance
-from reroll.core.decide.chains import GATES
+from reroll.core.decide.chains import GATES, Answer
 from reroll.core.dialects.rows import Told
 from reroll.core.dialects.table import ALL
 from reroll.core.model.content import Content
@@ -74,9 +74,7 @@ def test_an_optional_source_that_is_not_there_is_no_trouble() -> None:
 def test_gates_are_asked_until_one_settles_the_matter() -> None:
     found = explained({APP: HELD}, recorded("configmap/app", "old"), policy=OUT)
 
-    assert [one.gate for one in found.answers] == [
-        gate.__name__.replace("_", " ") for gate in GATES
-    ]
+    assert [one.gate for one in found.answers] == list(GATES)
     by_gate = {one.gate: one for one in found.answers}
     assert by_gate["ended"] == Answer("ended", False)
     assert by_gate["not enabled"] == Answer("not enabled", True, "the workload did not opt in")

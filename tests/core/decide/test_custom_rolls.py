@@ -11,6 +11,7 @@ from tests.core.build import (
     at_path,
     configmap,
     content,
+    edits,
     patched,
     reference,
     workload,
@@ -18,7 +19,8 @@ from tests.core.build import (
 from tests.core.build import decoded as manifest_of
 from tests.scenarios.custom import EXAMPLE_KINDS, SAMPLES
 
-from reroll.core.decide.chains import Plan, plan
+from reroll.core.decide.actions import Edit, Restart, SetMarks, WriteRecord
+from reroll.core.decide.chains import decide
 from reroll.core.dialects.rows import Told
 from reroll.core.dialects.table import ALL
 from reroll.core.model.marks import Mark, own_mark
@@ -30,7 +32,6 @@ from reroll.core.policy.policy import Policy
 from reroll.core.tables.annotations import STAMP, STATE
 from reroll.core.tables.custom import tables
 from reroll.core.tables.kinds import Kind
-from reroll.core.tables.reasons import Reason
 from reroll.core.write.patches import patch, writes_template
 
 AT = "2026-03-01T12:00:00.000000Z"
@@ -69,12 +70,9 @@ def test_a_stamp_is_written_at_the_path_of_the_row_whatever_of_it_is_there(spec:
     row = kind(**IN_SPEC)
     before = document(None, spec=spec)
     found = workload(row, before)
-    rolled = Plan(
-        Reason.CONFIG_CHANGED, "", Record(1, NOW, "", {}), roll=row.strategies[0],
-        marks=(Mark("reroll.dev/config-hash", "abc"),),
-    )  # fmt: skip
+    record = WriteRecord(Record(1, NOW, "", {}), unless_held=True)
 
-    operations = patch(found, row, rolled)
+    operations = patch(found, row, [record, SetMarks((Mark("reroll.dev/config-hash", "abc"),))])
     after = patched(before, operations)
 
     written = after["spec"]["pods"]["metadata"]["annotations"]
@@ -92,8 +90,8 @@ def test_an_annotation_of_its_own_is_written_with_a_record_and_without(
 ) -> None:
     row = kind(**ITS_OWN)
     before = document(annotations, spec={})
-    record = Record(1, NOW, "", {}) if recorded else None
-    restart = Plan(Reason.RESTARTED, "", record, roll=row.strategies[1], at=NOW)
+    record = WriteRecord(Record(1, NOW, "", {}), unless_held=True)
+    restart: list[Edit] = [*([record] if recorded else []), Restart(NOW)]
 
     operations = patch(workload(row, before), row, restart)
     written = patched(before, operations)["metadata"]["annotations"]
@@ -106,9 +104,8 @@ def test_an_annotation_of_its_own_is_written_with_a_record_and_without(
 def test_a_restart_of_a_kind_that_has_its_hash_in_the_spec_is_the_annotation_of_kubectl() -> None:
     row = kind(**IN_SPEC)
     before = document({}, spec={})
-    restart = Plan(Reason.RESTARTED, "", None, roll=row.strategies[1], at=NOW)
 
-    after = patched(before, patch(workload(row, before), row, restart))
+    after = patched(before, patch(workload(row, before), row, [Restart(NOW)]))
 
     assert after["spec"]["pods"]["metadata"]["annotations"] == {RESTARTED_AT: AT}
 
@@ -265,14 +262,14 @@ def test_whoever_opted_a_custom_kind_in_its_roll_is_one_patch_that_holds(
     held = content({"level": "new"}, Moment(200, 201), hashes=hashes)
 
     seen = Snapshot(found, row, policy, (used,), {key: held}, history=History())
-    decided = plan(seen, NOW)
-    operations = patch(found, row, decided)
+    decided = decide(seen, NOW)
+    operations = patch(found, row, edits(decided))
     after = patched(before, operations)
 
     assert policy.problems == ()
-    assert decided.roll in row.strategies
+    assert decided.strategy in row.strategies
     if row.stamp:
         written = at_path(after, row.stamp.path).keys() - notes.keys()
         assert written == {row.stamp.name or STAMP}
-    elif not ALL.of_values(policy.by, decided.roll):
+    elif not ALL.of_values(policy.by, decided.strategy):
         assert writes_template(row, operations)

@@ -18,6 +18,7 @@ from tests.core.build import (
     configmap,
     content,
     document,
+    marks,
     patched,
     reference,
     secret,
@@ -38,8 +39,8 @@ from tests.core.reloads import (
     treated,
 )
 
-from reroll.core.decide.chains import plan
-from reroll.core.decide.plan import Plan
+from reroll.core.decide.actions import SetMarks, WriteRecord
+from reroll.core.decide.chains import decide
 from reroll.core.dialects.reloader_marks import (
     DELETED,
     LAST_RELOADED,
@@ -140,10 +141,10 @@ def test_the_mark_goes_where_reloader_puts_it(body: dict[str, Any], place: int) 
 
 
 def test_each_source_that_changed_gets_its_variable() -> None:
-    found = plan(look({APP: held(), DB: held(hash_="h2")}), NOW)
+    found = decide(look({APP: held(), DB: held(hash_="h2")}), NOW)
 
     assert found.reason is Reason.CONFIG_CHANGED
-    assert found.marks == (
+    assert marks(found) == (
         Mark("STAKATER_APP_CONFIGMAP", HASH, 0),
         Mark("STAKATER_DB_SECRET", "h2", 0),
     )
@@ -151,15 +152,15 @@ def test_each_source_that_changed_gets_its_variable() -> None:
 
 def test_a_source_that_did_not_change_gets_none() -> None:
     seen = look({APP: held(), DB: held()})
-    now = plan(seen, NOW).record
+    now = decide(seen, NOW).record
     assert now is not None
     again = look({APP: held(), DB: held("other")}, record=msgspec.structs.replace(now, n=8))
 
-    assert [mark.name for mark in plan(again, NOW).marks] == ["STAKATER_DB_SECRET"]
+    assert [mark.name for mark in marks(decide(again, NOW))] == ["STAKATER_DB_SECRET"]
 
 
 def test_an_annotation_tells_of_the_last_source_as_json() -> None:
-    (mark,) = plan(look({APP: held(), DB: held(hash_="h2")}), NOW, ANNOTATIONS).marks
+    (mark,) = marks(decide(look({APP: held(), DB: held(hash_="h2")}), NOW, ANNOTATIONS))
 
     assert (mark.name, mark.container) == (LAST_RELOADED, None)
     assert mark.value == (
@@ -169,7 +170,7 @@ def test_an_annotation_tells_of_the_last_source_as_json() -> None:
 
 
 def test_a_template_without_containers_gets_an_annotation() -> None:
-    (mark,) = plan(look({APP: held()}, changes={"containers": ()}), NOW).marks
+    (mark,) = marks(decide(look({APP: held()}, changes={"containers": ()}), NOW))
 
     assert (mark.name, mark.container) == (LAST_RELOADED, None)
     assert json.loads(mark.value or "")["containerRefs"] == []
@@ -178,10 +179,10 @@ def test_a_template_without_containers_gets_an_annotation() -> None:
 def test_a_value_that_is_there_already_is_made_another() -> None:
     seen = look({APP: held()}, changes={"marks": {"STAKATER_APP_CONFIGMAP": HASH}})
 
-    found = plan(seen, NOW)
+    found = decide(seen, NOW)
 
     assert found.record is not None
-    assert found.marks[0].value == f"{HASH}-{found.record.n}"
+    assert marks(found)[0].value == f"{HASH}-{found.record.n}"
 
 
 def test_keyed_digests_can_stand_in_for_hashes() -> None:
@@ -190,22 +191,22 @@ def test_keyed_digests_can_stand_in_for_hashes() -> None:
         seen, references=(reference(configmap("app"), terms=(Term("reloader"),)),)
     )
 
-    (mark,) = plan(seen, NOW, KEYED).marks
+    (mark,) = marks(decide(seen, NOW, KEYED))
 
-    assert mark.value == plan(seen, NOW, KEYED).record.s["configmap/app"]
+    assert mark.value == decide(seen, NOW, KEYED).record.s["configmap/app"]
 
 
 def test_a_hash_that_is_needed_is_waited_for() -> None:
     needs = reference(configmap("app"), terms=(Term("reloader", hashed=True),))
 
-    found = plan(look({needs: content({"a": "v"}, Moment(200, 201))}), NOW)
+    found = decide(look({needs: content({"a": "v"}, Moment(200, 201))}), NOW)
 
     assert found.reason is Reason.WAITING
 
 
 @pytest.mark.parametrize("strategy", [Strategy.RESTART, Strategy.EVICT, Strategy.NOTIFY])
 def test_other_ways_to_roll_leave_no_marks(strategy: Strategy) -> None:
-    assert plan(look({APP: held()}, policy=treated(strategy=strategy)), NOW).marks == ()
+    assert marks(decide(look({APP: held()}, policy=treated(strategy=strategy)), NOW)) == ()
 
 
 def test_a_workload_of_two_dialects_gets_the_marks_of_both() -> None:
@@ -217,8 +218,9 @@ def test_a_workload_of_two_dialects_gets_the_marks_of_both() -> None:
     ours = reference(configmap("ours"), terms=(Term("reroll"),))
     shared = reference(configmap("app"), terms=(Term("reroll"), TERM))
 
-    names = [m.name for m in plan(look({shared: held(), ours: held()}, policy=both), NOW).marks]
-    alone = [m.name for m in plan(look({ours: held()}, policy=both), NOW).marks]
+    shared_and_ours = decide(look({shared: held(), ours: held()}, policy=both), NOW)
+    names = [mark.name for mark in marks(shared_and_ours)]
+    alone = [mark.name for mark in marks(decide(look({ours: held()}, policy=both), NOW))]
 
     assert names == ["reroll.dev/config-hash", "STAKATER_APP_CONFIGMAP"]
     assert alone == ["reroll.dev/config-hash"]
@@ -243,20 +245,18 @@ VALUES: dict[str, tuple[str | None, str | None]] = {
 def test_a_patch_and_a_document_say_the_same(env: Any, values: tuple[str | None, ...]) -> None:
     body = template(**({} if env is None else {"env": env}))
     before = document(DEPLOYMENT, body)
-    marks = tuple(
+    new = tuple(
         Mark(name, value, 0)
         for name, value in zip(
             ("STAKATER_APP_CONFIGMAP", "STAKATER_DB_SECRET"), values, strict=True
         )
     )
-    decided = Plan(
-        Reason.CONFIG_CHANGED, "", record=record(), roll=Strategy.STAMP, marks=marks
-    )  # fmt: skip
+    rolled = (WriteRecord(record(), unless_held=True), SetMarks(new))
 
-    after = patched(before, patch(workload(DEPLOYMENT, before), DEPLOYMENT, decided))
+    after = patched(before, patch(workload(DEPLOYMENT, before), DEPLOYMENT, rolled))
 
     expected = json.loads(json.dumps(body))
-    write_marks(expected, marks)
+    write_marks(expected, new)
     made = at_path(after, DEPLOYMENT.template)["spec"]["containers"][0]
     wanted = expected["spec"]["containers"][0]
     assert made.get("env", []) == wanted.get("env", [])

@@ -13,15 +13,18 @@ from tests.core.build import (
     NOW,
     configmap,
     document,
+    edits,
+    marks,
     patched,
+    pauses,
     reference,
     template,
     workload,
 )
 from tests.core.reloads import ANNOTATIONS, APP, HASH, KEYED, TERM, held, look, record, treated
 
-from reroll.core.decide.chains import plan
-from reroll.core.decide.plan import Plan
+from reroll.core.decide.actions import Resume
+from reroll.core.decide.chains import decide
 from reroll.core.dialects.reloader import PAUSED_AT
 from reroll.core.dialects.reloader_marks import DELETED, LAST_RELOADED
 from reroll.core.dialects.table import ALL, Dialects
@@ -42,14 +45,14 @@ def test_a_source_that_appears_is_recorded_unless_it_shall_roll() -> None:
     rolls = msgspec.structs.replace(optional, terms=(Term("reloader", on_create=True),))
     absent = record(configmap_app="absent")
 
-    assert plan(look({optional: held()}, record=absent), NOW).reason is Reason.RECORDED
-    assert plan(look({rolls: held()}, record=absent), NOW).reason is Reason.CONFIG_CHANGED
+    assert decide(look({optional: held()}, record=absent), NOW).reason is Reason.RECORDED
+    assert decide(look({rolls: held()}, record=absent), NOW).reason is Reason.CONFIG_CHANGED
 
 
 def test_a_source_that_comes_back_different_rolls_anyway() -> None:
     optional = reference(configmap("app"), required=False, terms=(TERM,))
 
-    assert plan(look({optional: held()}), NOW).reason is Reason.CONFIG_CHANGED
+    assert decide(look({optional: held()}), NOW).reason is Reason.CONFIG_CHANGED
 
 
 def deleted(
@@ -63,18 +66,18 @@ def deleted(
 
 
 def test_a_source_that_goes_away_rolls_only_where_that_is_asked_for() -> None:
-    assert plan(deleted(on_delete=False), NOW).reason is Reason.UP_TO_DATE
-    assert plan(deleted(), NOW).reason is Reason.CONFIG_CHANGED
-    assert plan(deleted(), NOW).marks == (Mark("STAKATER_APP_CONFIGMAP", None, 0),)
+    assert decide(deleted(on_delete=False), NOW).reason is Reason.UP_TO_DATE
+    assert decide(deleted(), NOW).reason is Reason.CONFIG_CHANGED
+    assert marks(decide(deleted(), NOW)) == (Mark("STAKATER_APP_CONFIGMAP", None, 0),)
     # Without a variable to take away, the pods would not be replaced.
-    unmarked = plan(deleted(marked=False), NOW).marks
+    unmarked = marks(decide(deleted(marked=False), NOW))
     assert unmarked == (Mark("STAKATER_APP_CONFIGMAP", DELETED, 0),)
-    (told,) = plan(deleted(), NOW, ANNOTATIONS).marks
+    (told,) = marks(decide(deleted(), NOW, ANNOTATIONS))
     assert json.loads(told.value or "")["hash"] == DELETED
 
 
 def test_a_source_that_goes_away_does_not_roll_pods_that_could_not_start() -> None:
-    assert plan(deleted(required=True), NOW).reason is Reason.SOURCE_MISSING
+    assert decide(deleted(required=True), NOW).reason is Reason.SOURCE_MISSING
 
 
 # Pauses
@@ -92,20 +95,20 @@ def paused(since: timedelta, *, still: bool = True, enabled: bool = True) -> Sna
 def test_a_roll_pauses_and_is_looked_at_again_when_that_is_over() -> None:
     seen = look({APP: held()}, policy=treated(pause=MINUTE))
 
-    found = plan(seen, NOW)
+    found = decide(seen, NOW)
 
-    assert (found.reason, found.pause) == (Reason.CONFIG_CHANGED, True)
+    assert (found.reason, pauses(found)) == (Reason.CONFIG_CHANGED, True)
     assert found.look_at == NOW + timedelta(minutes=1)
     before = document(DEPLOYMENT, template(), annotations={"reroll.dev/state": seen.workload.record_text})  # fmt: skip
-    after = patched(before, patch(seen.workload, DEPLOYMENT, found, MINUTE))
+    after = patched(before, patch(seen.workload, DEPLOYMENT, edits(found)))
     assert after["spec"]["paused"] is True
     assert after["metadata"]["annotations"][PAUSED_AT] == "2026-03-01T12:00:00Z"
 
 
 def test_changes_during_the_pause_are_gathered_and_do_not_prolong_it() -> None:
-    found = plan(paused(timedelta(seconds=20)), NOW)
+    found = decide(paused(timedelta(seconds=20)), NOW)
 
-    assert (found.reason, found.pause) == (Reason.CONFIG_CHANGED, None)
+    assert (found.reason, pauses(found)) == (Reason.CONFIG_CHANGED, None)
     assert found.look_at == NOW + timedelta(seconds=40)
 
 
@@ -119,9 +122,9 @@ def test_changes_during_the_pause_are_gathered_and_do_not_prolong_it() -> None:
     ids=["its time has come", "somebody ended it", "somebody opted out"],
 )
 def test_a_pause_ends(seen: Snapshot) -> None:
-    found = plan(seen, NOW)
+    found = decide(seen, NOW)
 
-    assert (found.reason, found.pause, found.look_at) == (Reason.RESUMED, False, None)
+    assert (found.reason, pauses(found), found.look_at) == (Reason.RESUMED, False, None)
     assert found.record is not None
     assert seen.workload.record is not None
     assert (found.record.s, found.record.n) == (seen.workload.record.s, seen.workload.record.n + 1)
@@ -132,9 +135,9 @@ def test_ending_a_pause_takes_its_mark_along(still: bool) -> None:
     annotations = {"reroll.dev/enabled": "true", PAUSED_AT: "2026-03-01T11:00:00Z"}
     before = document(DEPLOYMENT, annotations=annotations)
     before["spec"] |= {"paused": True} if still else {}
-    decided = Plan(Reason.RESUMED, "", pause=False)
 
-    after = patched(before, patch(workload(DEPLOYMENT, before), DEPLOYMENT, decided, MINUTE))
+    resumed = patch(workload(DEPLOYMENT, before), DEPLOYMENT, [Resume(PAUSED_AT)])
+    after = patched(before, resumed)
 
     assert PAUSED_AT not in after["metadata"]["annotations"]
     assert "paused" not in after["spec"]
@@ -143,16 +146,16 @@ def test_ending_a_pause_takes_its_mark_along(still: bool) -> None:
 def test_a_pause_of_somebody_else_is_left_alone() -> None:
     seen = look({APP: held()}, policy=treated(pause=MINUTE), changes={"still": True})
 
-    assert plan(seen, NOW).reason is Reason.PAUSED
+    assert decide(seen, NOW).reason is Reason.PAUSED
 
 
 def test_what_was_left_paused_before_it_was_adopted_goes_on() -> None:
     seen = paused(timedelta(hours=1))
     new = msgspec.structs.replace(seen.workload, record=None, record_text=None)
 
-    found = plan(msgspec.structs.replace(seen, workload=new), NOW)
+    found = decide(msgspec.structs.replace(seen, workload=new), NOW)
 
-    assert (found.reason, found.record, found.pause) == (Reason.RESUMED, None, False)
+    assert (found.reason, found.record, pauses(found)) == (Reason.RESUMED, None, False)
 
 
 RESTING = [
@@ -167,13 +170,13 @@ def test_what_cannot_be_paused_holds_the_next_roll(kind: Kind, strategy: Strateg
     policy = treated(pause=MINUTE, strategy=strategy)
     just = Record(n=7, at=NOW, why="x", s={"configmap/app": "old"}, rolled=NOW - timedelta(seconds=20))  # fmt: skip
 
-    found = plan(look({APP: held()}, policy=policy, record=just, kind=kind), NOW)
-    later = plan(
+    found = decide(look({APP: held()}, policy=policy, record=just, kind=kind), NOW)
+    later = decide(
         look({APP: held()}, policy=policy, record=just, kind=kind), NOW + timedelta(seconds=40)
     )
 
-    assert (found.reason, found.revisit_at) == (Reason.RESTING, NOW + timedelta(seconds=40))
-    assert (later.reason, later.pause) == (Reason.CONFIG_CHANGED, None)
+    assert (found.reason, found.look_at) == (Reason.RESTING, NOW + timedelta(seconds=40))
+    assert (later.reason, pauses(later)) == (Reason.CONFIG_CHANGED, None)
 
 
 # Two controllers
@@ -181,7 +184,7 @@ def test_what_cannot_be_paused_holds_the_next_roll(kind: Kind, strategy: Strateg
 
 def theirs(value: str, dialects: Dialects = ALL, **marks: str) -> list[Reason]:
     changes = {"remarked": True, "marks": {"STAKATER_APP_CONFIGMAP": value, **marks}}
-    return [p.reason for p in plan(look({APP: held()}, changes=changes), NOW, dialects).problems]
+    return [p.reason for p in decide(look({APP: held()}, changes=changes), NOW, dialects).problems]
 
 
 def test_marks_that_somebody_else_made_of_the_present_content_tell_of_another_controller() -> None:
@@ -198,7 +201,7 @@ def test_marks_that_somebody_else_made_of_the_present_content_tell_of_another_co
 def test_our_own_marks_tell_of_nobody() -> None:
     seen = look({APP: held()}, changes={"marks": {"STAKATER_APP_CONFIGMAP": HASH}})
 
-    assert plan(seen, NOW).problems == ()
+    assert decide(seen, NOW).problems == ()
 
 
 def test_a_template_with_other_marks_and_the_same_record_was_written_by_somebody_else() -> None:

@@ -7,9 +7,10 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.core.build import DEPLOYMENT, EAGER, NOW, configmap, content, reference, snapshot
+from tests.core.build import DEPLOYMENT, EAGER, NOW, configmap, content, marks, reference, snapshot
 
-from reroll.core.decide.chains import plan
+from reroll.core.decide import actions
+from reroll.core.decide.chains import decide
 from reroll.core.dialects.rows import Opinion, Options, Told
 from reroll.core.dialects.table import ALL, Dialects
 from reroll.core.dialects.wave import NO_SCHEDULER, WAVE
@@ -172,10 +173,10 @@ def test_with_keyed_marks_no_values_are_wanted_and_the_mark_is_our_stamp() -> No
     old = Record(n=5, at=NOW, why="Adopted", s={"configmap/app": "old"})
     seen = snapshot({app: content({"a": "1"})}, old, policy=policy, history=History())
 
-    rolls = plan(seen, NOW, keyed)
+    rolls = decide(seen, NOW, keyed)
 
     assert keyed.of_values(policy.by, Strategy.STAMP) == ()
-    assert [(mark.name, mark.value) for mark in rolls.marks] == [(HASH, rolls.stamp)]
+    assert [(mark.name, mark.value) for mark in marks(rolls)] == [(HASH, rolls.stamp)]
 
 
 # What Wave left behind
@@ -193,7 +194,7 @@ def test_the_scheduler_that_was_there_before_comes_back(text: str, whole: str) -
 def repaired(waits: bool, held: Any, enabled: bool | None = True) -> Any:
     repair = Repair(DISABLED, "", "schedulerName", NO_SCHEDULER, "default-scheduler", waits)
     policy = msgspec.structs.replace(EAGER, enabled=enabled, repair=repair)
-    return plan(snapshot({reference(configmap("app")): held}, policy=policy), NOW)
+    return decide(snapshot({reference(configmap("app")): held}, policy=policy), NOW)
 
 
 def test_a_workload_that_must_not_start_yet_stays_as_it_is() -> None:
@@ -205,7 +206,7 @@ def test_it_is_repaired_once_its_configuration_is_there() -> None:
     decided = repaired(True, content({"a": "1"}))
 
     assert decided.reason is Reason.REPAIRED
-    assert decided.repair is not None
+    assert decided.has(actions.Repair)
     assert decided.record is None
 
 

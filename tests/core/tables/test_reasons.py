@@ -1,4 +1,4 @@
-"""Reasons: each is one word for machines and one sentence for people."""
+"""Reasons: each is one word for machines, one sentence for people, and its columns."""
 
 import re
 
@@ -24,3 +24,22 @@ def test_a_sentence_begins_small_and_ends_without_a_full_stop(reason: Reason) ->
 def test_no_two_reasons_share_a_word_or_a_sentence() -> None:
     assert len({reason.word for reason in Reason}) == len(Reason)
     assert len({reason.sentence for reason in Reason}) == len(Reason)
+
+
+@each_reason
+def test_the_columns_of_a_row_do_not_contradict_each_other(reason: Reason) -> None:
+    if reason.deliberate:
+        assert reason.held
+    if reason.out:
+        assert reason.quiet
+    if reason.quiet:
+        assert not reason.event
+        assert not reason.held
+    if reason.polled or reason.contested or reason.lasting:
+        assert reason.severity == "Warning"
+
+
+def test_a_condition_of_an_injection_is_one_of_four() -> None:
+    conditions = {reason.condition for reason in Reason} - {""}
+    assert conditions == {"Ready", "Conflict", "SourceMissing", "Forbidden"}
+    assert [reason for reason in Reason if reason.condition == "Ready"] == [Reason.INJECTED]

@@ -1,4 +1,4 @@
-"""A plan to its JSON Patch: applied to a real manifest it gives exactly the expected document."""
+"""Edits to their JSON Patch: applied to a real manifest it gives exactly the expected document."""
 
 import copy
 from datetime import timedelta, timezone
@@ -18,12 +18,11 @@ from tests.core.build import (
     workload,
 )
 
-from reroll.core.decide.plan import Plan
+from reroll.core.decide.actions import Edit, Restart, SetMarks, WriteRecord
 from reroll.core.model.marks import Mark
 from reroll.core.model.record import Record, write
 from reroll.core.tables.annotations import STAMP, STAMP_ENV, STATE
 from reroll.core.tables.kinds import KINDS, Kind, Strategy
-from reroll.core.tables.reasons import Reason
 from reroll.core.write.patches import RESTARTED_AT, patch, pointer, writes_template
 
 RECORD = Record(n=7, at=NOW, why="ConfigChanged", s={"configmap/app": "d1"})
@@ -37,18 +36,17 @@ TEMPLATE_WRITERS = [
 ]  # fmt: skip
 
 
-def roll(strategy: Strategy | None, record: Record = RECORD) -> Plan:
-    marks = {
-        Strategy.STAMP: (Mark(STAMP, "s1"),), Strategy.ENV: (Mark(STAMP_ENV, "s1", container=0),),
-    }  # fmt: skip
-    return Plan(
-        Reason.CONFIG_CHANGED, "changed", record=record, roll=strategy, stamp="s1",
-        marks=marks.get(strategy, ()),
-    )  # fmt: skip
+def roll(strategy: Strategy | None, record: Record = RECORD) -> list[Edit]:
+    edits: dict[Strategy | None, list[Edit]] = {
+        Strategy.STAMP: [SetMarks((Mark(STAMP, "s1"),))],
+        Strategy.ENV: [SetMarks((Mark(STAMP_ENV, "s1", container=0),))],
+        Strategy.RESTART: [Restart(record.at)],
+    }
+    return [WriteRecord(record, unless_held=strategy is not None), *edits.get(strategy, [])]
 
 
-def applied(kind: Kind, before: Document, plan: Plan) -> Document:
-    result: Document = patched(before, patch(workload(kind, before), kind, plan))
+def applied(kind: Kind, before: Document, edits: list[Edit]) -> Document:
+    result: Document = patched(before, patch(workload(kind, before), kind, edits))
     return result
 
 
@@ -187,10 +185,10 @@ def test_a_record_alone_touches_nothing_but_its_annotation(kind: Kind) -> None:
     assert applied(kind, before, roll(None)) == after
 
 
-def test_no_record_means_no_patch() -> None:
+def test_no_edits_mean_no_patch() -> None:
     seen = workload(KIND["Deployment"], document(KIND["Deployment"]))
 
-    assert patch(seen, KIND["Deployment"], Plan(Reason.UP_TO_DATE, "")) == []
+    assert patch(seen, KIND["Deployment"], []) == []
 
 
 @pytest.mark.parametrize("kind", ["Deployment", "Rollout"])

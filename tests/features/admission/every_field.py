@@ -6,7 +6,7 @@ from typing import Any
 from tests.support.build import Object
 
 from reroll.core.revisions.pins import Pins, write_pins
-from reroll.core.tables.fields import EACH
+from reroll.core.tables.kinds import EACH
 
 PINS = {
     ("ConfigMap", "app"): "app-0123456789",

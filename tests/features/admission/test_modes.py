@@ -5,33 +5,33 @@ import pytest
 from reroll.clock import SystemClock
 from reroll.core.policy.selectors import Requirement, Selector
 from reroll.engine.admission_objects import Mode, Service, policy, webhook
-from reroll.engine.rewriters import Found, Installed
-from reroll.features.admission.modes import Seen, choose, chosen, problem
+from reroll.engine.rewriters import Installation, Installed
+from reroll.features.admission.modes import Capabilities, best, problem, select
 
 HERE = Service("reroll")
 
 
 CASES = {
-    "a policy is best": (Seen({"v1", "v1beta1"}, HERE), Mode.POLICY, "v1"),
-    "the beta API will do": (Seen({"v1beta1"}, HERE), Mode.POLICY, "v1beta1"),
-    "a webhook where no policy is served": (Seen(set(), HERE), Mode.WEBHOOK, ""),
-    "and one at an URL": (Seen(set(), "https://127.0.0.1:1/pins"), Mode.WEBHOOK, ""),
-    "templates where there is neither": (Seen(set()), Mode.TEMPLATE, ""),
+    "a policy is best": (Capabilities({"v1", "v1beta1"}, HERE), Mode.POLICY, "v1"),
+    "the beta API will do": (Capabilities({"v1beta1"}, HERE), Mode.POLICY, "v1beta1"),
+    "a webhook where no policy is served": (Capabilities(set(), HERE), Mode.WEBHOOK, ""),
+    "and one at an URL": (Capabilities(set(), "https://127.0.0.1:1/pins"), Mode.WEBHOOK, ""),
+    "templates where there is neither": (Capabilities(set()), Mode.TEMPLATE, ""),
 }
 
 
-@pytest.mark.parametrize(("seen", "mode", "version"), CASES.values(), ids=CASES)
+@pytest.mark.parametrize(("cluster", "mode", "version"), CASES.values(), ids=CASES)
 def test_the_best_mode_that_a_cluster_can_do_is_chosen(
-    seen: Seen, mode: Mode, version: str
+    cluster: Capabilities, mode: Mode, version: str
 ) -> None:
-    choice = choose(seen)
+    choice = best(cluster)
     assert (choice.mode, choice.version) == (mode, version)
     assert "the API server serves" in choice.why
 
 
 def test_a_mode_that_was_asked_for_is_taken_or_refused_with_what_to_do() -> None:
-    everything, nothing = Seen({"v1"}, HERE), Seen(set())
-    assert all(chosen(mode, everything).mode is mode for mode in Mode)
+    everything, nothing = Capabilities({"v1"}, HERE), Capabilities(set())
+    assert all(select(mode, everything).mode is mode for mode in Mode)
     assert not any(problem(mode, everything) for mode in Mode)
     assert "--mode webhook or template" in problem(Mode.POLICY, nothing)
     assert "--webhook" in problem(Mode.WEBHOOK, nothing)
@@ -61,11 +61,11 @@ def test_a_namespace_can_be_left_out_and_counts_as_template() -> None:
     shop = Requirement("kubernetes.io/metadata.name", frozenset(("shop",)))
     assert installed.mode("shop") is Mode.TEMPLATE
 
-    installed.found = (Found(Mode.WEBHOOK, "a", Selector((off, shop))),)
+    installed.found = (Installation(Mode.WEBHOOK, "a", Selector((off, shop))),)
     assert installed.mode("shop", {}) is Mode.WEBHOOK
     assert installed.mode("shop", {"reroll.dev/pins": "disabled"}) is Mode.TEMPLATE
     assert not installed.covers("billing")
 
-    installed.found += (Found(Mode.POLICY, "b", Selector((off,))),)
+    installed.found += (Installation(Mode.POLICY, "b", Selector((off,))),)
     assert installed.mode("shop") is Mode.POLICY
     assert installed.covers("billing")

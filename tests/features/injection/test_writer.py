@@ -10,8 +10,6 @@ from tests.support.build import Object
 from tests.support.tools import kubeconfig_of
 
 from reroll.core.model.injection import Injection, Manifest, read
-from reroll.devcluster.api import Api, ApiError, path_of
-from reroll.devcluster.cluster import DevCluster
 from reroll.features.injection.decide import Target
 from reroll.features.injection.values import Made
 from reroll.features.injection.writer import RefusedError, Writer
@@ -19,6 +17,8 @@ from reroll.kube import wire
 from reroll.kube.auth import load
 from reroll.kube.client import Client
 from reroll.kube.errors import Conflict
+from reroll_dev.api import Api, ApiError, path_of
+from reroll_dev.cluster import DevCluster
 
 GADGETS = wire.Resource("example.com", "v1", "gadgets", "Gadget")
 VALUE = Made("value", (b"value",))

@@ -22,7 +22,7 @@ from reroll.answers.errors import AnswerError
 from reroll.clock import Clock
 from reroll.core.model.metadata import Manifest
 from reroll.core.tables.kinds import KINDS, Kind
-from reroll.engine import keyring, shapes
+from reroll.engine import keyring, row_checks
 from reroll.features.checkup import access
 from reroll.features.checkup.access import Subject
 from reroll.features.checkup.switched_on import questions_of
@@ -124,7 +124,7 @@ class Examination:
         apis = [each for each, served in zip(apis, answers, strict=True) if served]
         findings = list(server.judge(server.Served(version, apis, await self._streams())))
         for row in self._settings.tables.custom.values():
-            misfits = await shapes.problems(self._view.client, row)
+            misfits = await row_checks.problems_of(self._view.client, row)
             findings += [server.misfit(row.name, problem) for problem in misfits]
             if not misfits:
                 served = await self._view.serves(resources.of(row))

@@ -41,9 +41,10 @@ async def _admission(view: View) -> admission.Admission:
     ours: Which = {"label_selector": admission_objects.OURS}
     policies, bindings = [], []
     for version in versions[:1]:
-        policies = await view.every(admission_objects.policies(version), admission.Policy, **ours)
-        bindings = await view.every(admission_objects.bindings(version), admission.Binding, **ours)
-    hooks = await view.every(admission_objects.webhooks(), admission.Webhook, **ours)
+        policies = await view.every(resources.admission_policies(version), admission.Policy, **ours)
+        bound = resources.admission_policy_bindings(version)
+        bindings = await view.every(bound, admission.Binding, **ours)
+    hooks = await view.every(resources.WEBHOOKS, admission.Webhook, **ours)
     found = admission.Admission(policies, bindings, hooks, (), "; ".join(view.gaps))
     there = [one for one in found.named_services if await view.get(resources.SERVICES, *one, Stub)]
     return found._replace(services=there)

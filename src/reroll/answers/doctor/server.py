@@ -11,7 +11,7 @@ import msgspec
 
 from reroll.answers.doctor.findings import Check, Finding
 from reroll.core.tables.kinds import TABLES
-from reroll.engine.admission_objects import VERSIONS, policies
+from reroll.engine.admission_objects import VERSIONS
 from reroll.kube import resources, wire
 
 OLDEST = 28
@@ -54,7 +54,7 @@ OPTIONAL: tuple[OptionalApi, ...] = (
         "Injections are not served; who wants them applies what `reroll crds` prints",
     ),
 )
-MUTATING_POLICIES: tuple[wire.Resource, ...] = tuple(map(policies, VERSIONS))
+MUTATING_POLICIES: tuple[wire.Resource, ...] = tuple(map(resources.admission_policies, VERSIONS))
 
 
 class Served(NamedTuple):

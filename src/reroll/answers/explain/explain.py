@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from reroll.core.decide.chains import GATES, plan
+from reroll.core.decide.chains import Answer, answers, decide
 from reroll.core.decide.plan import Plan
 from reroll.core.dialects.table import Dialects
 from reroll.core.model.content import Content
@@ -30,7 +30,7 @@ class State(StrEnum):
     CHANGED = "changed since"
     NEW = "not recorded yet"
     MISSING = "missing"
-    ABSENT = "absent, may be"
+    ABSENT = "absent, allowed"
     UNREAD = "not known"
     IGNORED = "does not count"
     PRESENCE = "only has to exist"
@@ -50,14 +50,6 @@ class Source(NamedTuple):
     why: str = ""
 
 
-class Answer(NamedTuple):
-    """What one gate says; `None`: it was not asked, because one before it settled the matter."""
-
-    gate: str
-    holds: bool | None
-    message: str = ""
-
-
 class Explanation(NamedTuple):
     sources: tuple[Source, ...]
     answers: tuple[Answer, ...]
@@ -68,34 +60,25 @@ class Explanation(NamedTuple):
 
 
 def explain(
-    seen: Snapshot,
+    snapshot: Snapshot,
+    plan: Plan,
     writes: Mapping[Key, Writes],
     now: datetime,
     dialects: Dialects,
 ) -> Explanation:
-    found = compare(seen)
-    record = seen.workload.record
+    """Take `plan`, the decision on `snapshot`, apart."""
+    comparison, record = compare(snapshot), snapshot.workload.record
     if_in = None
-    if seen.policy.enabled is not True:
-        supposed = msgspec.structs.replace(seen.policy, enabled=True)
-        if_in = plan(msgspec.structs.replace(seen, policy=supposed), now, dialects)
+    if snapshot.policy.enabled is not True:
+        supposed = msgspec.structs.replace(snapshot.policy, enabled=True)
+        if_in = decide(msgspec.structs.replace(snapshot, policy=supposed), now, dialects)
     return Explanation(
-        sources=tuple(_sources(seen, found, writes)),
-        answers=tuple(_answers(seen, found, now)),
-        plan=plan(seen, now, dialects),
+        sources=tuple(_sources(snapshot, comparison, writes)),
+        answers=tuple(answers(snapshot, now, dialects)),
+        plan=plan,
         if_in=if_in,
         record=record if isinstance(record, Record) else None,
     )
-
-
-def _answers(seen: Snapshot, found: Comparison, now: datetime) -> Iterator[Answer]:
-    """Gates are named for the situation that they find."""
-    settled = False
-    for gate in GATES:
-        name = gate.__name__.replace("_", " ")
-        said = None if settled else gate(seen, found, now)
-        yield Answer(name, None if settled else said is not None, said.message if said else "")
-        settled = settled or said is not None
 
 
 def _sources(seen: Snapshot, found: Comparison, writes: Mapping[Key, Writes]) -> Iterator[Source]:

@@ -9,8 +9,7 @@ from reroll.clock import Clock
 from reroll.core.model.injection import Injection, Manifest, read
 from reroll.core.observe.workload import belongs_to_workload
 from reroll.core.revisions.copies import is_copy
-from reroll.engine.scope import scope
-from reroll.engine.world import World
+from reroll.engine.listing import Listing
 from reroll.kube import resources
 from reroll.kube.view import View
 from reroll.settings.table import Settings
@@ -40,7 +39,7 @@ async def _injections(view: View) -> list[Injection]:
 
 async def _members(view: View, settings: Settings, clock: Clock) -> list[Member]:
     """Every workload, with what annotations and settings say of it."""
-    world = World(clock, scope(settings), wake=lambda *_: None, read=lambda _: None)
+    world = Listing(view, clock, settings, view.home).world
     for metadata in await namespaces(view):
         world.namespaces.seen(metadata)
     return [

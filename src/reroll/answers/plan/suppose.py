@@ -1,8 +1,8 @@
 """What would roll if sources held something else: the blast radius of a change, before it is made.
 
-The new contents are put into a look's world as if a watch had brought them, and the engine decides
-anew. What is stale already, or not adopted yet, is taken as caught up first, so that only the
-change itself is told. The world is another one afterwards.
+The new contents are put into the listing's world as if a watch had brought them, and the engine
+decides again. What is stale already, or not adopted yet, is taken as caught up first, so that only
+the change itself counts. The world is another one afterwards.
 """
 
 import base64
@@ -12,14 +12,15 @@ from typing import NamedTuple
 
 import msgspec
 
-from reroll.core.decide.chains import plan
+from reroll.core.decide.chains import decide
 from reroll.core.decide.plan import Plan
 from reroll.core.model.key import Key
 from reroll.core.observe.snapshot import History
 from reroll.core.tables.kinds import SourceKind
 from reroll.engine.content import ManagedField, Source, SourceMetadata
-from reroll.engine.listing import Decision, Look
-from reroll.manifests.read import Source as Written
+from reroll.engine.listing import Listing
+from reroll.engine.observer import Decision
+from reroll.manifests.model import ManifestSource
 from reroll.manifests.sources import values_of
 
 
@@ -33,36 +34,40 @@ class Supposed(NamedTuple):
 
 
 def suppose(
-    look: Look, decisions: Iterable[Decision], written: Iterable[Written], now: datetime
+    listing: Listing,
+    decisions: Iterable[Decision],
+    written: Iterable[ManifestSource],
+    now: datetime,
 ) -> list[Supposed]:
     """The workloads that would be concerned by these sources, in the order of `decisions`."""
     before = list(decisions)
-    known = look.world.sources
-    latest = max([look.world.latest, *(known.version(key) for key in known)])
+    known = listing.world.sources
+    latest = max([listing.world.latest, *(known.version(key) for key in known)])
     for number, one in enumerate(written, start=1):
         source = _as_served(one.kind, one, latest + number, now)
-        look.world.sources.seen(one.kind, source, watched=True)
-    found = (_supposed(look, decision, now) for decision in before if decision.seen)
+        listing.world.sources.seen(one.kind, source, watched=True)
+    found = (_supposed(listing, decision, now) for decision in before if decision.snapshot)
     return [one for one in found if one is not None]
 
 
-def _supposed(look: Look, decision: Decision, now: datetime) -> Supposed | None:
-    if decision.seen is None:
+def _supposed(listing: Listing, decision: Decision, now: datetime) -> Supposed | None:
+    if decision.snapshot is None:
         return None
-    seen = look.world.snapshot(decision.key, decision.seen.kind)
+    seen = listing.world.snapshot(decision.key, decision.snapshot.kind)
     if seen is None:
         return None
     caught_up = decision.plan.record or seen.workload.record
     workload = msgspec.structs.replace(seen.workload, record=caught_up)
-    history = decision.seen.history or History()
+    history = decision.snapshot.history or History()
     seen = msgspec.structs.replace(
         seen, workload=workload, history=history, waiting_since=None, quiet_since=None
     )
-    found = plan(seen, now, look.world.dialects)
+    found = decide(seen, now, listing.world.dialects)
     changed = {
-        ref.source: look.world.sources.content(ref.source)
+        ref.source: listing.world.sources.content(ref.source)
         for ref in seen.references
-        if look.world.sources.content(ref.source) is not decision.seen.sources.get(ref.source)
+        if listing.world.sources.content(ref.source)
+        is not decision.snapshot.sources.get(ref.source)
     }
     if not changed:
         return None
@@ -74,7 +79,7 @@ def _supposed(look: Look, decision: Decision, now: datetime) -> Supposed | None:
     return Supposed(decision.key, found, keys)
 
 
-def _as_served(kind: SourceKind, one: Written, version: int, now: datetime) -> Source:
+def _as_served(kind: SourceKind, one: ManifestSource, version: int, now: datetime) -> Source:
     """A source as the API server would show it after it was applied."""
     made = one.object
     metadata = SourceMetadata(
@@ -85,7 +90,7 @@ def _as_served(kind: SourceKind, one: Written, version: int, now: datetime) -> S
         labels=dict(made.labels),
         managed_fields=[ManagedField(now)],
     )
-    texts, binaries = _split(kind, values_of(kind, made.place.node))
+    texts, binaries = _split(kind, values_of(kind, made.node))
     return Source(metadata, _raw(texts), _raw(binaries))
 
 

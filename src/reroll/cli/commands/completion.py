@@ -7,6 +7,8 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
+from reroll.cli.errors import CommandError
+
 SHELLS = ("bash", "zsh", "fish")
 NAMES = {
     # Where argparse puts an argument -> what it can be, a function of `reroll.cli.complete`
@@ -44,7 +46,10 @@ def complete(parser_for: Callable[[Sequence[str]], argparse.ArgumentParser], **h
 
     written = os.environ.get("COMP_LINE", "")[: int(os.environ.get("COMP_POINT", "0"))]
     # Only the command that is written is imported.
-    parser = parser_for(written.split()[1:])
+    try:
+        parser = parser_for(written.split()[1:])
+    except CommandError:  # it is not installed; the names of commands complete nevertheless
+        parser = parser_for(())
     for action in _actions(parser):
         if action.choices is None and action.dest in NAMES:
             action.completer = _asking(NAMES[action.dest])  # type: ignore[attr-defined]

@@ -11,20 +11,16 @@ from reroll.cli.commands.render import add_config_flag, custom_kinds
 from reroll.cli.errors import CommandError, Exit
 from reroll.cli.flags import add_flags
 from reroll.cli.output import add_output_flag, print_json, print_table, warn
-from reroll.cli.streams import LARGEST, inputs, told
+from reroll.cli.streams import manifests, parsed
 from reroll.core.model.key import Key
-from reroll.core.tables.kinds import SOURCE_KINDS
+from reroll.core.tables.kinds import TABLES
 from reroll.kube import wire
 from reroll.kube.errors import ApiError, Forbidden, Invalid, NotFound
 from reroll.kube.view import View
-from reroll.manifests.diff import Cause, Difference, Effect, Side, compare
-from reroll.manifests.read import BadInputError, Input, Manifests, Reading, Workload, read, shown
-from reroll.manifests.render import ANNOTATION, outside
-from reroll.manifests.text.nodes import at
-from reroll.manifests.text.scalars import value_of
-
-STOPS = {Effect.ROLLS, Effect.RECREATE}
-"""What replaces pods that run now."""
+from reroll.manifests.diff import REPLACES_PODS, Cause, Difference, Effect, Side, compare, overlay
+from reroll.manifests.model import Input, Manifests, ManifestWorkload, shown
+from reroll.manifests.options import ANNOTATION
+from reroll.manifests.references import undefined
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -63,47 +59,36 @@ def run(args: argparse.Namespace) -> int:
         raise CommandError("give one render or two, not more; a folder is one", Exit.USAGE)
     if args.renders == ["-", "-"]:
         raise CommandError("standard input can be one of the two, not both", Exit.USAGE)
-    reading = Reading(args.namespace or "", tables=custom_kinds(args).tables)
-    before, after = (_parsed(_inputs(each), reading) for each in args.renders)
+    custom = custom_kinds(args)
+    before, after = (manifests([each], args.namespace or "", custom) for each in args.renders)
     return _show(args, compare(Side(before), Side(after), args.annotation), [])
-
-
-def _inputs(name: str) -> list[Input]:
-    return list(inputs([name], LARGEST))
-
-
-def _parsed(given: list[Input], reading: Reading) -> Manifests:
-    try:
-        return read(given, reading)
-    except BadInputError as error:
-        raise CommandError(told(error.problems), Exit.USAGE) from None
 
 
 # What is in the cluster
 
 
 async def _with_cluster(view: View, args: argparse.Namespace) -> int:
-    reading = Reading(args.namespace or view.home, tables=custom_kinds(args).tables)
-    after = _parsed(_inputs(args.renders[0]), reading)
-    rows = [one for one in after.workloads if one.key.name and one.kind.template]
-    answers = await asyncio.gather(*(_live(view, one) for one in rows))
-    there = {one.key: answer for one, answer in zip(rows, answers, strict=True) if answer}
-    live = [found for found, _ in there.values()]
-    wanted = outside(_of_cluster(live, reading)) | outside(after) | (after.sources.keys())
+    namespace, custom = args.namespace or view.home, custom_kinds(args)
+
+    def served(objects: list[Any]) -> Manifests:
+        document = msgspec.json.encode({"kind": "List", "items": objects})
+        return parsed([Input("the cluster", document)], namespace, custom)
+
+    after = manifests([args.renders[0]], namespace, custom)
+    workloads = [each for each in after.workloads if each.key.name and each.kind.template]
+    answers = await asyncio.gather(*(_live(view, each) for each in workloads))
+    pairs = zip(workloads, answers, strict=True)
+    live = {workload.key: answer for workload, answer in pairs if answer}
+    objects = [answer for answer, _ in live.values()]
+    wanted = undefined(served(objects)) | undefined(after) | after.sources.keys()
     sources = await asyncio.gather(*(_source(view, key) for key in sorted(wanted)))
-    before = _of_cluster([*live, *filter(None, sources)], reading)
-    templates = {key: template for key, (_, template) in there.items()}
-    known = Side(before)
-    differences = compare(known, Side(after, known.contents, templates), args.annotation)
+    before = Side(served([*objects, *filter(None, sources)]))
+    templates = {key: template for key, (_, template) in live.items()}
+    differences = compare(before, Side(after, before.contents, templates), args.annotation)
     return _show(args, differences, view.gaps)
 
 
-def _of_cluster(objects: list[Any], reading: Reading) -> Manifests:
-    document = msgspec.json.encode({"kind": "List", "items": objects})
-    return _parsed([Input("the cluster", document)], reading)
-
-
-async def _live(view: View, workload: Workload) -> tuple[Any, Any] | None:
+async def _live(view: View, workload: ManifestWorkload) -> tuple[Any, Any] | None:
     """The workload as it is, and the template that it would have; `None` if it is new."""
     key, kind = workload.key, workload.kind
     known = kind.plural and kind.version
@@ -118,14 +103,12 @@ async def _live(view: View, workload: Workload) -> tuple[Any, Any] | None:
         view.gaps.append(f"{error}; grant `get` on {resource.full_name}")
         return None
     live = msgspec.json.decode(raw)
-    node = at(workload.object.place.node, workload.kind.template)
-    template = value_of(node) if node is not None else {}
-    body = template
-    for step in reversed(workload.kind.template):
+    body = template = workload.template()
+    for step in reversed(kind.template):
         body = {step: body}
     request = wire.merge_patch(resource, key.namespace, key.name, body, dry_run=True)
     try:
-        # The API server knows what its defaults are, and how it writes a quantity.
+        # Only the API server knows its defaults, and how it writes a quantity.
         return live, _at(msgspec.json.decode(await view.client.send(request)), workload)
     except Invalid:
         return live, template  # It cannot be changed like that.
@@ -134,26 +117,17 @@ async def _live(view: View, workload: Workload) -> tuple[Any, Any] | None:
             f"{key}: compared without the API server's defaults; grant `patch` on "
             f"{resource.full_name}, it is a dry run"
         )
-        return live, overlaid(_at(live, workload), template)
+        return live, overlay(_at(live, workload), template)
 
 
-def _at(document: Any, workload: Workload) -> Any:
+def _at(document: Any, workload: ManifestWorkload) -> Any:
     for step in workload.kind.template:
         document = document.get(step) or {}
     return document
 
 
-def overlaid(below: Any, above: Any) -> Any:
-    """What `above` says, and where it says nothing what `below` says."""
-    if isinstance(below, dict) and isinstance(above, dict):
-        return {**below, **{key: overlaid(below.get(key), above[key]) for key in above}}
-    if isinstance(below, list) and isinstance(above, list) and len(below) == len(above):
-        return [overlaid(*pair) for pair in zip(below, above, strict=True)]
-    return above
-
-
 async def _source(view: View, key: Key) -> Any | None:
-    row = next(row for row in SOURCE_KINDS if row.name == key.kind)
+    row = TABLES.sources_by_name[key.kind]
     try:
         raw = await view.client.send(wire.get(cluster.resource(row), key.namespace, key.name))
     except NotFound:
@@ -169,43 +143,51 @@ async def _source(view: View, key: Key) -> Any | None:
 
 def _show(args: argparse.Namespace, differences: list[Difference], problems: list[str]) -> int:
     if args.output == "json":
-        facts = [_facts(one) for one in differences]
+        facts = [_facts(difference) for difference in differences]
         print_json({"workloads": facts, "problems": problems})
     elif not differences:
         print("nothing changes")
     else:
-        rows = [(shown(one.workload), one.effect.value, _because(one)) for one in differences]
+        rows = [
+            (shown(difference.workload), difference.effect.value, _because(difference))
+            for difference in differences
+        ]
         print_table(("WORKLOAD", "EFFECT", "BECAUSE"), rows)
     warn(problems)
-    if any(one.effect is Effect.NOT_SEEN for one in differences) and args.output != "json":
+    if (
+        any(difference.effect is Effect.NOT_SEEN for difference in differences)
+        and args.output != "json"
+    ):
         warn(["what does not roll has no checksum in its template; see `reroll render --help`"])
     if problems:
         return Exit.FAILED
-    return Exit.WOULD_ROLL if any(one.effect in STOPS for one in differences) else Exit.OK
+    return (
+        Exit.WOULD_ROLL
+        if any(difference.effect in REPLACES_PODS for difference in differences)
+        else Exit.OK
+    )
 
 
-def _because(one: Difference) -> str:
-    parts = [f"{cause.source.kind} {cause.source.name}: {_keys(cause)}" for cause in one.causes]
-    if one.fields:
-        parts.append(f"its template: {', '.join(one.fields)}")
+def _because(difference: Difference) -> str:
+    parts = [
+        f"{cause.source.kind} {cause.source.name}: {_keys(cause)}" for cause in difference.causes
+    ]
+    if difference.fields:
+        parts.append(f"its template: {', '.join(difference.fields)}")
     return "; ".join(parts)
 
 
 def _keys(cause: Cause) -> str:
-    words = (("changed", cause.changed), ("added", cause.added), ("removed", cause.removed))
-    return ", ".join(f"{key} {word}" for word, keys in words for key in keys)
+    return ", ".join(f"{key} {word}" for word, keys in cause.by_word() for key in keys)
 
 
-def _facts(one: Difference) -> dict[str, Any]:
+def _facts(difference: Difference) -> dict[str, Any]:
     return {
-        **one.workload._asdict(),
-        "effect": one.effect.value,
+        **difference.workload._asdict(),
+        "effect": difference.effect.value,
         "because": [
-            {**cause.source._asdict(), **{k: list(getattr(cause, k)) for k in _CHANGES}}
-            for cause in one.causes
+            {**cause.source._asdict(), **{word: list(keys) for word, keys in cause.by_word()}}
+            for cause in difference.causes
         ],
-        "fields": list(one.fields),
+        "fields": list(difference.fields),
     }
-
-
-_CHANGES = ("changed", "added", "removed")

@@ -6,23 +6,23 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from reroll.answers.configs import writes_of
-from reroll.answers.explain.explain import Answer, Explanation, Source, State, explain
+from reroll.answers.explain.explain import Explanation, Source, State, explain
 from reroll.answers.explain.provenance import Provenance, provenance
-from reroll.cli import cluster
+from reroll.cli.command import Context
 from reroll.cli.commands import explain_injection
 from reroll.cli.errors import CommandError, Exit
 from reroll.cli.flags import add_flags
 from reroll.cli.output import add_output_flag, print_json, print_lines, print_table, warn
-from reroll.cli.select import add_controller_flags, looked, settings_of
+from reroll.cli.select import add_controller_flags
 from reroll.cli.times import ago, moment
-from reroll.clock import SystemClock
-from reroll.core.dialects import rows
+from reroll.core.decide.chains import Answer
+from reroll.core.dialects.rows import Told
 from reroll.core.model.key import Key
 from reroll.core.model.record import Record, Unreadable
 from reroll.core.observe.snapshot import Absence, Snapshot
 from reroll.core.observe.workload import Workload
 from reroll.core.tables.annotations import ENABLED
-from reroll.engine.listing import Look
+from reroll.engine.listing import Listing
 from reroll.engine.scope import scope
 from reroll.kube.view import View
 
@@ -45,70 +45,71 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_controller_flags(parser)
 
 
-class Told(NamedTuple):
+class Explained(NamedTuple):
     """All there is to show."""
 
-    seen: Snapshot
-    found: Explanation
+    snapshot: Snapshot
+    explanation: Explanation
     decided: list[Provenance]
+    now: datetime
 
 
 def run(args: argparse.Namespace) -> int:
     if explain_injection.is_meant(args.workload):
         return explain_injection.run(args)
-    args.workloads = [args.workload]
-
-    async def action(view: View) -> int:
-        clock = SystemClock()
-        look = await looked(view, args, clock, supposing=True)
-        [key] = look.workloads
-        told = await _told(view, args, look, key, clock.now())
-        if args.output == "json":
-            print_json({**_facts(told), "problems": view.gaps, "notes": look.notes})
-        else:
-            print_lines(_sentences(told, clock.now()))
-            _tables(told, clock.now())
-        warn([*view.gaps, *look.notes])
-        return Exit.FAILED if view.gaps else Exit.OK
-
-    return cluster.look(args, action)
+    context = Context(args, workloads=[args.workload])
+    return context.run(lambda view: _run(view, context))
 
 
-async def _told(view: View, args: argparse.Namespace, look: Look, key: Key, now: datetime) -> Told:
-    decision = await look.decide(key)
-    seen = decision.seen
-    if seen is None:
+async def _run(view: View, context: Context) -> int:
+    listing = await context.listing(view, supposing=True)
+    [key] = listing.workloads
+    explained = await _explained(view, context, listing, key)
+    if context.output == "json":
+        print_json({**_facts(explained), "problems": view.gaps, "notes": listing.notes})
+    else:
+        print_lines(_sentences(explained))
+        _tables(explained)
+    warn([*view.gaps, *listing.notes])
+    return Exit.FAILED if view.gaps else Exit.OK
+
+
+async def _explained(view: View, context: Context, listing: Listing, key: Key) -> Explained:
+    now, decision = context.clock.now(), await listing.decide(key)
+    snapshot = decision.snapshot
+    if snapshot is None:
         raise CommandError(f"{key} is gone, or the workload of another one")
-    listed, world = look.workloads[key], look.world
-    used = {Key(use.kind, key.namespace, use.name) for use in seen.workload.uses}
-    used |= {reference.source for reference in seen.references}
-    refused = {key for key, held in seen.sources.items() if held is Absence.FORBIDDEN}
+    listed, world, workload = listing.workloads[key], listing.world, snapshot.workload
+    used = {Key(use.kind, key.namespace, use.name) for use in workload.uses}
+    used |= {reference.source for reference in snapshot.references}
+    refused = {key for key, held in snapshot.sources.items() if held is Absence.FORBIDDEN}
     known = await writes_of(view, used - refused)
     info = world.namespaces.that_counts(key.namespace)
-    said = rows.Told(
+    told = Told(
         key,
         listed.kind,
-        seen.workload.annotations,
-        seen.workload.template_annotations,
+        workload.annotations,
+        workload.template_annotations,
         info.annotations if info else {},
-        scope(settings_of(args)).default,
+        scope(context.settings).default,
     )
-    because = provenance(said, listed.policy, world.dialects)
-    return Told(seen, explain(seen, known, now, world.dialects), because)
+    because = provenance(told, listed.policy, world.dialects)
+    explanation = explain(snapshot, decision.plan, known, now, world.dialects)
+    return Explained(snapshot, explanation, because, now)
 
 
 # What is shown
 
 
-def _sentences(told: Told, now: datetime) -> Iterator[str]:
-    seen, found = told.seen, told.found
+def _sentences(explained: Explained) -> Iterator[str]:
+    seen, found, now = explained.snapshot, explained.explanation, explained.now
     yield f"{seen.workload.key}"
-    yield f"  {_opted(told)}"
-    yield f"  {_recorded(told, now)}"
+    yield f"  {_opted(explained)}"
+    yield f"  {_recorded(explained, now)}"
     yield from _pinned(seen.workload, now)
     yield f"  Decision: {found.plan.reason.word}: {found.plan.message}."
-    if found.plan.roll:
-        yield f"  It rolls by {found.plan.roll.value}."
+    if found.plan.strategy:
+        yield f"  It rolls by {found.plan.strategy.value}."
     if found.if_in:
         yield f"  It would roll if {_wish(seen.workload.key)} were set and what it uses changed."
         yield f"  When it is set: {found.if_in.reason.word}: {found.if_in.message}."
@@ -120,19 +121,19 @@ def _wish(key: Key) -> str:
     return f'annotation {ENABLED}: "true" on {key}'
 
 
-def _opted(told: Told) -> str:
-    said = told.decided[0]
-    match told.seen.policy.enabled:
+def _opted(explained: Explained) -> str:
+    said = explained.decided[0]
+    match explained.snapshot.policy.enabled:
         case True:
-            by = ", ".join(told.seen.policy.by)
+            by = ", ".join(explained.snapshot.policy.by)
             return f"It is opted in by {said.because}" + (f" (dialect {by})." if by else ".")
         case False:
             return f"It is opted out by {said.because}."
     return "It did not opt in: no annotation on it or its Namespace says so, and no setting."
 
 
-def _recorded(told: Told, now: datetime) -> str:
-    record = told.seen.workload.record
+def _recorded(explained: Explained, now: datetime) -> str:
+    record = explained.snapshot.workload.record
     if isinstance(record, Unreadable):
         return f"Its record cannot be used: {record.why}."
     if record is None:
@@ -164,27 +165,31 @@ def _copies(workload: Workload) -> list[tuple[str, str]]:
     return [(f"{kind} {name}", copy) for (kind, name), copy in sorted(workload.pins.items())]
 
 
-def _tables(told: Told, now: datetime) -> None:
+def _tables(explained: Explained) -> None:
     print()
     head = ("SOURCE", "USED AS", "KEYS", "CONTENT", "CHANGED")
-    print_table(head, [_row(one, told, now) for one in told.found.sources])
-    if not told.found.sources:
+    print_table(
+        head, [_row(one, explained, explained.now) for one in explained.explanation.sources]
+    )
+    if not explained.explanation.sources:
         print("It uses no ConfigMap or Secret.")
     print()
-    print_table(("WHAT", "IS", "BECAUSE OF"), told.decided)
+    print_table(("WHAT", "IS", "BECAUSE OF"), explained.decided)
     print()
-    asked = [(one.gate, _answer(one)) for one in told.found.answers if one.holds is not None]
-    rest = [("the others", "not asked")] if len(asked) < len(told.found.answers) else []
+    asked = [
+        (one.gate, _answer(one)) for one in explained.explanation.answers if one.holds is not None
+    ]
+    rest = [("the others", "not asked")] if len(asked) < len(explained.explanation.answers) else []
     print_table(("GATE", "HOLDS"), [*asked, *rest])
 
 
-def _row(one: Source, told: Told, now: datetime) -> tuple[str, ...]:
-    home = told.seen.workload.key.namespace
+def _row(one: Source, explained: Explained, now: datetime) -> tuple[str, ...]:
+    home = explained.snapshot.workload.key.namespace
     where = "" if one.key.namespace == home else f"{one.key.namespace}/"
     changed = f"{ago(one.last.at, now)} by {one.last.by}" if one.last else "-"
     state = f"{one.state.value}: {one.why}" if one.why else one.state.value
-    if one.state is State.SAME and told.found.record:
-        state = f"{state} {ago(told.found.record.at, now)}"
+    if one.state is State.SAME and explained.explanation.record:
+        state = f"{state} {ago(explained.explanation.record.at, now)}"
     return f"{one.key.kind} {where}{one.key.name}", _used(one), _keys(one), state, changed
 
 
@@ -209,13 +214,13 @@ def _answer(one: Answer) -> str:
     return f"yes: {one.message}" if one.holds else "no"
 
 
-def _facts(told: Told) -> dict[str, Any]:
-    seen, found, record = told.seen, told.found, told.found.record
+def _facts(explained: Explained) -> dict[str, Any]:
+    seen, found, record = explained.snapshot, explained.explanation, explained.explanation.record
     return {
         "workload": seen.workload.key._asdict(),
         "enabled": seen.policy.enabled,
         "dialects": list(seen.policy.by) if seen.policy.enabled else [],
-        "decided": [one._asdict() for one in told.decided],
+        "decided": [one._asdict() for one in explained.decided],
         "record": record
         and {
             "at": moment(record.at),
@@ -228,7 +233,7 @@ def _facts(told: Told) -> dict[str, Any]:
         "pins": [{"source": name, "copy": copy} for name, copy in _copies(seen.workload)],
         "reason": found.plan.reason.word,
         "message": found.plan.message,
-        "strategy": found.plan.roll and found.plan.roll.value,
+        "strategy": found.plan.strategy and found.plan.strategy.value,
         "ifOptedIn": found.if_in
         and {"reason": found.if_in.reason.word, "message": found.if_in.message},
         "sources": [_source(one) for one in found.sources],

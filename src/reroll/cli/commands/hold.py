@@ -24,10 +24,10 @@ from reroll.core.tables.annotations import HOLD, STATE
 from reroll.core.tables.kinds import Tables
 from reroll.core.write.patches import Operation, pointer
 from reroll.engine.content import Stub
-from reroll.engine.engine import NAMESPACES
 from reroll.kube import wire
 from reroll.kube.decode import Decoder
 from reroll.kube.errors import ApiError, Conflict, Invalid, NotFound
+from reroll.kube.resources import NAMESPACES
 from reroll.kube.view import View
 
 NAMESPACE_WORDS = frozenset(("namespace", "namespaces", "ns"))

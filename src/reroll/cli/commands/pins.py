@@ -8,20 +8,17 @@ from reroll.cli import cluster
 from reroll.cli.errors import CommandError, Exit
 from reroll.cli.flags import add_flags
 from reroll.cli.output import add_output_flag, print_json, print_table, visible, warn
-from reroll.cli.rewriting_probe import Tried, confirmed, mode_of
 from reroll.clock import SystemClock
 from reroll.core.model.key import Key
 from reroll.core.policy.selectors import parse_selector
-from reroll.core.revisions.templates import pinned
 from reroll.engine import admission_objects
 from reroll.engine.admission_objects import NAME, OFF, SWITCH, Manifest, Mode
-from reroll.engine.content import Stub
-from reroll.engine.engine import NAMESPACES
-from reroll.engine.rewriters import Found, Installed, find
+from reroll.engine.rewriters import Installation, installations
 from reroll.features.admission import install, modes
 from reroll.features.admission.install import Done
 from reroll.features.admission.modes import Choice
-from reroll.features.admission.probe import probe
+from reroll.features.admission.probe import Probe, probe
+from reroll.kube import resources
 from reroll.kube.view import View
 
 DESCRIPTION = f"""\
@@ -123,10 +120,10 @@ def _install(args: argparse.Namespace) -> int:
 
     async def action(view: View) -> int:
         home = args.controller_namespace or view.home
-        seen = await install.see(view.client, home, args.url)
-        if wanted and (problem := modes.problem(wanted, seen)):
+        offers = await install.capabilities(view.client, home, args.url)
+        if wanted and (problem := modes.problem(wanted, offers)):
             raise CommandError(problem)
-        choice = modes.chosen(wanted, seen)
+        choice = modes.select(wanted, offers)
         if args.dry_run:
             print_yaml(modes.objects(choice, args.name, only))
             warn([_sentence(choice)])
@@ -140,32 +137,31 @@ def _install(args: argparse.Namespace) -> int:
 
 
 async def _put(view: View, args: argparse.Namespace, choice: Choice, wanted: list[Manifest]) -> int:
-    done = await install.apply(view.client, wanted)
-    tried = await confirmed(view) if wanted else Tried("", None)
+    done, tested = await install.install(view, SystemClock(), choice, wanted)
     if args.output == "json":
-        print_json({"mode": choice.mode, "why": choice.why, **_facts(done), "tried": tried.facts})
+        facts = {"mode": choice.mode, "why": choice.why, **_facts(done)}
+        print_json({**facts, "tried": tested._asdict()})
     else:
         _show(done)
         print(_sentence(choice))
-    if not wanted or tried.mode is Mode.TEMPLATE or tried.rewritten:
-        warn([*_untried(tried), *_beside(choice, args.name, await find(view.client))])
-        return Exit.OK
-    if choice.mode is Mode.POLICY and not tried.problem:
-        await install.remove(view.client, args.name, [Mode.POLICY])
-    raise CommandError(_not_in_force(tried, choice.mode))
+    if tested.rewritten is False:
+        raise CommandError(_not_in_force(tested, choice.mode))
+    beside = _beside(choice, args.name, await installations(view.client))
+    warn([*_untested(tested), *beside])
+    return Exit.OK
 
 
-def _untried(tried: Tried) -> Iterable[str]:
-    if tried.namespace and tried.mode is Mode.TEMPLATE:
-        yield f"namespace {tried.namespace} is left out, so it was not tried; try another with -n"
+def _untested(tested: Probe) -> Iterable[str]:
+    if tested.namespace and tested.rewritten is None:
+        yield f"namespace {tested.namespace} is left out, so it was not tried; try another with -n"
 
 
-def _beside(choice: Choice, name: str, found: list[Found]) -> Iterable[str]:
-    """What was there before, in another mode, still is: to take it away first would leave a gap."""
-    for one in found:
+def _beside(choice: Choice, name: str, installed: list[Installation]) -> Iterable[str]:
+    """Installations in other modes stay: to remove them first would leave a gap."""
+    for one in installed:
         if one.name == name and one.mode is not choice.mode:
             yield (
-                f"{one.mode} {name} is installed, too; take it away with "
+                f"{one.mode} {name} is installed, too; remove it with "
                 f"`reroll pins uninstall --mode {one.mode} --name {name}`"
             )
 
@@ -176,15 +172,15 @@ def _sentence(choice: Choice) -> str:
     return f"mode {choice.mode}, because {choice.why}"
 
 
-def _not_in_force(tried: Tried, mode: Mode) -> str:
-    if not tried.problem:
+def _not_in_force(tested: Probe, mode: Mode) -> str:
+    if not tested.problem:
         return (
-            f"the API server takes the {mode} but does not heed it: a pod that is made in "
-            f"namespace {tried.namespace} is not rewritten, so it was taken away again; switch the "
-            "feature gate MutatingAdmissionPolicy on, or use --mode webhook or template"
+            f"the API server takes the {mode} but does not heed it: a new pod in namespace "
+            f"{tested.namespace} is not rewritten, so it was removed again; switch the feature "
+            "gate MutatingAdmissionPolicy on, or use --mode webhook or template"
         )
     hint = "; is the controller there, with --webhook?" if mode is Mode.WEBHOOK else ""
-    return f"it is installed, but no pod could be made to try it: {tried.problem}{hint}"
+    return f"it is installed, but no pod could be made to try it: {tested.problem}{hint}"
 
 
 def _requirements(text: str) -> list[Manifest]:
@@ -204,7 +200,7 @@ def _uninstall(args: argparse.Namespace) -> int:
     async def action(view: View) -> int:
         which = tuple(Mode) if args.mode == "all" else (Mode(args.mode),)
         done = await install.remove(view.client, args.name, which)
-        left = await _dependent(view)
+        left = await install.dependents(view, SystemClock())
         if args.output == "json":
             print_json({**_facts(done), "pinned": [key._asdict() for key in left]})
         else:
@@ -217,29 +213,13 @@ def _uninstall(args: argparse.Namespace) -> int:
     return cluster.look(args, action)
 
 
-async def _dependent(view: View) -> list[Key]:
-    """Workloads whose pods would need to be rewritten, and are not, wherever they are."""
-    everywhere = View(view.client, None, view.home)
-    installed = Installed(view.client, SystemClock())
-    await installed.refresh()
-    places = await everywhere.every(NAMESPACES, Stub, metadata_only=True)
-    labels = {one.metadata.name: one.metadata.labels for one in places}
-    found = [
-        one.workload.key
-        for one in await everywhere.workloads()
-        if (pins := pinned(one.kind, one.manifest)) and not pins.in_template
-    ]
-    view.gaps += everywhere.gaps
-    return [key for key in found if not installed.covers(key.namespace, labels.get(key.namespace))]
-
-
 def _left(keys: list[Key]) -> Iterable[str]:
     if keys:
         names = ", ".join(map(str, keys))
         yield (
             f"still pinned: {names}; new pods of these start with the plain, current config. "
             "Annotate them with `reroll.dev/pin: template` to have the names written into their "
-            "templates, or bring the rewriting back with `reroll pins install`"
+            "templates, or install the rewriting again with `reroll pins install`"
         )
 
 
@@ -248,36 +228,36 @@ def _left(keys: list[Key]) -> Iterable[str]:
 
 def _status(args: argparse.Namespace) -> int:
     async def action(view: View) -> int:
-        namespace = view.namespace or view.home
-        found = await find(view.client)
-        mode = await mode_of(view, namespace)
-        tried = Tried(namespace, await probe(view.client, namespace), mode)
+        installed = await installations(view.client)
+        tested = await probe(view, SystemClock())
         if args.output == "json":
-            rows = [{"mode": one.mode, "name": one.name, "version": one.version} for one in found]
-            print_json({"installed": rows, "tried": tried.facts})
+            rows = [
+                {"mode": one.mode, "name": one.name, "version": one.version} for one in installed
+            ]
+            print_json({"installed": rows, "tried": tested._asdict()})
         else:
-            print_table(("MODE", "NAME", "API"), [_row(one) for one in found])
-            print(visible(_state(found, tried)))
+            print_table(("MODE", "NAME", "API"), [_row(one) for one in installed])
+            print(visible(_state(installed, tested)))
         warn(view.gaps)
         return Exit.OK
 
     return cluster.look(args, action)
 
 
-def _row(one: Found) -> tuple[str, str, str]:
-    version = one.version or admission_objects.WEBHOOK_VERSION
-    return one.mode, one.name, f"{admission_objects.GROUP}/{version}"
+def _row(one: Installation) -> tuple[str, str, str]:
+    version = one.version or resources.WEBHOOKS.version
+    return one.mode, one.name, f"{resources.ADMISSION_GROUP}/{version}"
 
 
-def _state(found: list[Found], tried: Tried) -> str:
-    where = f"namespace {tried.namespace}"
-    if tried.rewritten:
+def _state(installed: list[Installation], tested: Probe) -> str:
+    where = f"namespace {tested.namespace}"
+    if tested.rewritten:
         return f"{where}: a pinned pod is rewritten when it is made (tried just now)"
-    if tried.problem:
-        return f"{where}: no pod could be made to try it: {tried.problem}"
-    if tried.mode is not Mode.TEMPLATE:
-        return f"{where}: {tried.mode} is installed, but pods are not rewritten (tried just now)"
-    why = "it is left out" if found else "nothing is installed"
+    if tested.problem:
+        return f"{where}: no pod could be made to try it: {tested.problem}"
+    if tested.mode is not Mode.TEMPLATE:
+        return f"{where}: {tested.mode} is installed, but pods are not rewritten (tried just now)"
+    why = "it is left out" if installed else "nothing is installed"
     return f"{where}: pods are not rewritten ({why}); names are written into templates"
 
 

@@ -4,26 +4,20 @@ import argparse
 from typing import Any, NamedTuple
 
 from reroll.answers.plan.suppose import Supposed, suppose
-from reroll.cli import cluster, select
+from reroll.cli import select
+from reroll.cli.command import Context
 from reroll.cli.commands.sync import using
 from reroll.cli.errors import CommandError, Exit
 from reroll.cli.flags import add_flags
 from reroll.cli.output import add_output_flag, print_json, print_table, warn
-from reroll.cli.streams import LARGEST, inputs, told
-from reroll.clock import SystemClock
-from reroll.core.decide.plan import Plan
+from reroll.cli.streams import manifests
+from reroll.core.decide.plan import Effect, Plan
 from reroll.core.model.key import Key
 from reroll.core.model.metadata import replicas
-from reroll.core.tables.kinds import Strategy
-from reroll.core.tables.reasons import Reason
-from reroll.engine.listing import Decision, Look
+from reroll.engine.listing import Listing
+from reroll.engine.observer import Decision
 from reroll.kube.view import View
-from reroll.manifests.read import BadInputError, Manifests, Reading, read
-
-QUIET = frozenset((Reason.UP_TO_DATE, Reason.NOT_ENABLED, Reason.OPTED_OUT, Reason.ENDED))
-"""Nothing would happen, and nothing stands in the way."""
-PASSING = frozenset((Strategy.NEXT_RUN, Strategy.NOTIFY))
-"""Strategies that replace no pod."""
+from reroll.manifests.model import Manifests
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -65,35 +59,33 @@ class Row(NamedTuple):
 
     @property
     def rolls(self) -> bool:
-        return self.plan.roll is not None and self.plan.roll not in PASSING
+        return self.plan.effect is Effect.ROLLS
 
 
 def run(args: argparse.Namespace) -> int:
-    select.choice(args)
-    return cluster.look(args, lambda view: _plan(view, args))
+    context = Context(args)
+    context.selection  # noqa: B018  wrong usage is reported before the cluster is asked
+    return context.run(lambda view: _plan(view, context))
 
 
-async def _plan(view: View, args: argparse.Namespace) -> int:
+async def _plan(view: View, context: Context) -> int:
+    args = context.args
     written = _written(args.changed, view) if args.changed else None
-    clock = SystemClock()
-    look = await select.looked(view, args, clock)
-    keys = using(look, args.source) if args.source else tuple(look.workloads)
-    decisions = await look.decisions(keys)
-    notes = list(look.notes)
+    listing = await context.listing(view)
+    keys = using(listing, args.source) if args.source else tuple(listing.workloads)
+    decisions = await listing.decisions(keys)
+    notes = list(listing.notes)
     if written is None:
-        rows = [_now(look, decision) for decision in decisions]
+        rows = [_now(listing, decision) for decision in decisions]
     else:
         notes += _unseen(view, written)
-        found = suppose(look, decisions, written.sources.values(), clock.now())
-        rows = [_then(look, one) for one in found]
+        found = suppose(listing, decisions, written.sources.values(), context.clock.now())
+        rows = [_then(listing, one) for one in found]
     return _show(args, rows, list(dict.fromkeys(view.gaps)), notes)
 
 
 def _written(names: list[str], view: View) -> Manifests:
-    try:
-        found = read(list(inputs(names, LARGEST)), Reading(view.namespace or view.home))
-    except BadInputError as error:
-        raise CommandError(told(error.problems), Exit.USAGE) from None
+    found = manifests(names, view.namespace or view.home)
     if not found.sources:
         raise CommandError(f"no ConfigMap or Secret in {', '.join(names)}", Exit.USAGE)
     return found
@@ -112,17 +104,17 @@ def _unseen(view: View, written: Manifests) -> list[str]:
     return notes
 
 
-def _now(look: Look, decision: Decision) -> Row:
+def _now(listing: Listing, decision: Decision) -> Row:
     keys = {change.reference.source: tuple(sorted(change.keys)) for change in decision.plan.changes}
-    return Row(decision.key, decision.plan, _pods(look, decision.key), keys)
+    return Row(decision.key, decision.plan, _pods(listing, decision.key), keys)
 
 
-def _then(look: Look, one: Supposed) -> Row:
-    return Row(one.key, one.plan, _pods(look, one.key), one.keys)
+def _then(listing: Listing, one: Supposed) -> Row:
+    return Row(one.key, one.plan, _pods(listing, one.key), one.keys)
 
 
-def _pods(look: Look, key: Key) -> int:
-    listed = look.workloads[key]
+def _pods(listing: Listing, key: Key) -> int:
+    listed = listing.workloads[key]
     return replicas(listed.kind, listed.manifest)
 
 
@@ -130,7 +122,7 @@ def _pods(look: Look, key: Key) -> int:
 
 
 def _show(args: argparse.Namespace, rows: list[Row], gaps: list[str], notes: list[str]) -> int:
-    shown = rows if args.all else [row for row in rows if row.plan.reason not in QUIET]
+    shown = rows if args.all else [row for row in rows if not row.plan.reason.quiet]
     rolling = [row for row in rows if row.rolls]
     problems = sorted({problem.sentence for row in rows for problem in row.plan.problems})
     if args.output == "json":
@@ -139,7 +131,8 @@ def _show(args: argparse.Namespace, rows: list[Row], gaps: list[str], notes: lis
         print_json({"workloads": facts, "radius": radius, "problems": [*gaps, *problems, *notes]})
     else:
         lines = [
-            (str(r.key), _effect(r), str(r.pods), r.plan.reason.word, r.plan.message) for r in shown
+            (str(r.key), r.plan.effect.value, str(r.pods), r.plan.reason.word, r.plan.message)
+            for r in shown
         ]
         print_table(("WORKLOAD", "EFFECT", "PODS", "REASON", "BECAUSE"), lines)
         print(_sentence(rolling))
@@ -147,24 +140,6 @@ def _show(args: argparse.Namespace, rows: list[Row], gaps: list[str], notes: lis
     if gaps:
         return Exit.FAILED
     return Exit.WOULD_ROLL if rolling else Exit.OK
-
-
-def _line(row: Row) -> tuple[str, ...]:
-    plan = row.plan
-    return str(row.key), _effect(row), str(row.pods), plan.reason.word, plan.message
-
-
-def _effect(row: Row) -> str:
-    plan = row.plan
-    if plan.roll in PASSING:
-        return "next run" if plan.roll is Strategy.NEXT_RUN else "notify"
-    if plan.roll:
-        return "rolls"
-    if plan.resume:
-        return "goes on"
-    if plan.record or plan.repair or plan.pause is not None:
-        return "recorded"
-    return "-" if plan.reason in QUIET else "held"
 
 
 def _radius(rolling: list[Row]) -> dict[str, Any]:
@@ -195,10 +170,10 @@ def _facts(row: Row) -> dict[str, Any]:
     plan = row.plan
     return {
         **row.key._asdict(),
-        "effect": _effect(row),
+        "effect": row.plan.effect.value,
         "reason": plan.reason.word,
         "message": plan.message,
-        "strategy": plan.roll.value if plan.roll else "",
+        "strategy": plan.strategy.value if plan.strategy else "",
         "pods": row.pods,
         "keys": {str(source): list(keys) for source, keys in row.keys.items()},
     }

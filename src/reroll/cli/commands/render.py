@@ -5,24 +5,19 @@ import gc
 import os
 import re
 import sys
+from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
-import msgspec
-
 from reroll import __version__
-from reroll.cli import krm
 from reroll.cli.errors import CommandError, Exit
 from reroll.cli.files import read_yaml
 from reroll.cli.flags import add_flags
-from reroll.cli.streams import LARGEST, inputs, size, told
-from reroll.core.model.content import Content
-from reroll.core.model.key import Key
-from reroll.manifests.attach_job import attach_jobs
-from reroll.manifests.custom import Custom, custom
-from reroll.manifests.names import NAMES, Hash, Naming
-from reroll.manifests.read import BadInputError, Input, Manifests, Reading, read
-from reroll.manifests.render import ANNOTATION, Options, changes, edited, outside
-from reroll.manifests.summary import summary, unfollowed
+from reroll.cli.streams import LARGEST, inputs, refusing, size
+from reroll.manifests import krm, options
+from reroll.manifests.model import Input
+from reroll.manifests.options import ANNOTATION, NAMES, CustomKinds, Hash, Options
+from reroll.manifests.render import render
 
 KEY_VARIABLE = "REROLL_RENDER_KEY"
 _NAME = re.compile(
@@ -47,7 +42,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--summary", action="store_true", help="say on standard error what was done"
     )
-    checksums = parser.add_argument_group("checksums")
+    _add_checksum_flags(parser.add_argument_group("checksums"))
+    _add_name_flags(parser.add_argument_group("content names"))
+    _add_reading_flags(parser.add_argument_group("reading"))
+    add_flags(parser, places=False)
+
+
+def _add_checksum_flags(checksums: argparse._ActionsContainer) -> None:
     checksums.add_argument(
         "--annotation",
         metavar="NAME",
@@ -64,7 +65,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help=f"file with the key for checksums of Secrets (also the text in ${KEY_VARIABLE})",
     )
-    names = parser.add_argument_group("content names")
+
+
+def _add_name_flags(names: argparse._ActionsContainer) -> None:
     names.add_argument(
         "--names",
         action="store_true",
@@ -73,7 +76,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     names.add_argument(
         "--hash",
-        choices=[one.value for one in Hash],
+        choices=[each.value for each in Hash],
         default=Hash.REROLL,
         help="how it is made (default: reroll); kustomize's has no key, also for Secrets",
     )
@@ -88,7 +91,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
         default=f"reroll:{__version__}",
         help=f"image of that Job (default: reroll:{__version__})",
     )
-    reading = parser.add_argument_group("reading")
+
+
+def _add_reading_flags(reading: argparse._ActionsContainer) -> None:
     reading.add_argument(
         "-n", "--namespace", metavar="NAME", default="", help="namespace of objects that name none"
     )
@@ -106,7 +111,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
         default=LARGEST,
         help="refuse input that is larger (default: 256Mi)",
     )
-    add_flags(parser, places=False)
 
 
 def add_config_flag(parser: argparse._ActionsContainer) -> None:
@@ -128,82 +132,71 @@ def run(args: argparse.Namespace) -> int:
 
 def _run(args: argparse.Namespace) -> int:
     given = list(inputs(args.files or ["-"], args.max_size))
-    if krm.is_function_input(given):
-        return krm.run(args, given[0], _rendered)
-    rendered = _rendered(args, given)
-    sys.stdout.buffer.write(rendered)
+    called = krm.resource_list(given)
+    code = Exit.OK
+    try:
+        with refusing():
+            chosen = _options(args)
+            if called is not None:
+                chosen = krm.configured(chosen, called)
+            out = _rendered(args, given, chosen)
+    except CommandError as error:
+        if called is None:
+            raise
+        print(f"reroll: {error}", file=sys.stderr)
+        out, code = krm.failure(str(error)), error.code
+    sys.stdout.buffer.write(out)
     sys.stdout.buffer.flush()
-    return Exit.OK
+    return code
 
 
-def _rendered(args: argparse.Namespace, given: list[Input]) -> bytes:
-    key = _key(args)
-    if not _NAME.fullmatch(args.annotation):
+def _rendered(args: argparse.Namespace, given: list[Input], chosen: Options) -> bytes:
+    if not _NAME.fullmatch(chosen.annotation):
         raise CommandError(
-            f"--annotation: {args.annotation[:80]!r} is no name of an annotation; "
+            f"--annotation: {chosen.annotation[:80]!r} is no name of an annotation; "
             f"write e.g. {ANNOTATION}",
             Exit.USAGE,
         )
-    try:
-        more = custom_kinds(args)
-        reading = Reading(args.namespace, key, more.tables, only_checksums=not args.names)
-        manifests = read(given, reading)
-        if not args.names and any(NAMES in one.annotations for one in manifests.objects):
-            manifests = read(given, msgspec.structs.replace(reading, only_checksums=False))
-        given.clear()
-        options = Options(
-            annotation=args.annotation,
-            per_source=args.per_source,
-            strict=args.strict,
-            naming=Naming(
-                args.names, Hash(args.hash), key is not None, more.tables.kinds, more.fields
-            ),
-        )
-        made = changes(manifests, options, _elsewhere(args, manifests, key))
-        rendered = edited(manifests, made)
-        for note in unfollowed(manifests, made, options.naming):
-            print(f"reroll: note: {note}", file=sys.stderr)
-        if args.summary:
-            print(*summary(manifests, made), sep="\n", file=sys.stderr)
-        if args.with_attach_job:
-            rendered += _attach_jobs(args, rendered)
-    except BadInputError as error:
-        raise CommandError(told(error.problems), Exit.USAGE) from None
-    return rendered
+    lookup = None
+    if args.live:
+        from reroll.cli import live_sources
+
+        lookup = partial(live_sources.contents, args, chosen.key)
+    rendered = render(_taken(given), chosen, lookup)
+    for note in rendered.notes:
+        print(f"reroll: note: {note}", file=sys.stderr)
+    if args.summary:
+        print(*rendered.summary, sep="\n", file=sys.stderr)
+    return rendered.data
 
 
-def custom_kinds(args: argparse.Namespace) -> Custom:
+def _taken(given: list[Input]) -> Iterator[Input]:
+    """Each input once: its bytes need not stay in memory when it is decoded."""
+    while given:
+        yield given.pop(0)
+
+
+def _options(args: argparse.Namespace) -> Options:
+    return Options(
+        namespace=args.namespace,
+        key=_key(args),
+        custom=custom_kinds(args),
+        annotation=args.annotation,
+        per_source=args.per_source,
+        strict=args.strict,
+        names=args.names,
+        hash=Hash(args.hash),
+        attach_image=args.attach_image if args.with_attach_job else "",
+    )
+
+
+def custom_kinds(args: argparse.Namespace) -> CustomKinds:
     """The table of kinds with those of the config file."""
     path = args.config or os.environ.get("REROLL_CONFIG") or ""
     try:
-        return custom(read_yaml(path, "config file")) if path else Custom()
+        return options.custom_kinds(read_yaml(path, "config file")) if path else CustomKinds()
     except ValueError as error:
         raise CommandError(f"config file {path}: {error}", Exit.USAGE) from None
-
-
-def _elsewhere(
-    args: argparse.Namespace, manifests: Manifests, key: bytes | None
-) -> dict[Key, Content]:
-    """What the cluster has of the sources that are not in the stream, if it was asked for."""
-    if not args.live:
-        return {}
-    from reroll.cli import live_sources
-
-    return live_sources.contents(args, outside(manifests), key)
-
-
-def _attach_jobs(args: argparse.Namespace, rendered: bytes) -> bytes:
-    """What is to be deployed along with a stream, in the form that the stream has."""
-    manifests = read([Input("<rendered>", rendered)], Reading(args.namespace))
-    objects = attach_jobs(manifests, args.attach_image)
-    if not objects:
-        return b""
-    broken = b"" if rendered.endswith(b"\n") else b"\n"
-    if manifests.objects[-1].place.document.is_json:
-        return broken + b"".join(msgspec.json.encode(one) + b"\n" for one in objects)
-    import yaml
-
-    return broken + yaml.safe_dump_all(objects, explicit_start=True, sort_keys=False).encode()
 
 
 def _key(args: argparse.Namespace) -> bytes | None:

@@ -4,33 +4,31 @@ import argparse
 from contextlib import suppress
 from datetime import datetime
 
-import msgspec
-
-from reroll.cli import cluster, run_and_wait, select
+from reroll.cli import run_and_wait, select
+from reroll.cli.command import Context
 from reroll.cli.errors import CommandError, Exit
 from reroll.cli.flags import add_flags
 from reroll.cli.output import add_output_flag
 from reroll.cli.targets import workload_target
+from reroll.clock import Clock
 from reroll.controller.report import Result
-from reroll.core.decide.chains import restart
-from reroll.core.decide.permission import held
+from reroll.core.decide.permission import hold_of
+from reroll.core.decide.plan import Plan
+from reroll.core.decide.roll import restart
 from reroll.core.model.marks import written
 from reroll.core.model.metadata import Manifest, text_at
-from reroll.core.observe.snapshot import Comparison, Snapshot
+from reroll.core.observe.snapshot import Snapshot
 from reroll.core.observe.workload import workload
 from reroll.core.tables.kinds import Kind, Strategy
 from reroll.core.write.patches import RESTARTED_AT
-from reroll.engine.content import Stub
-from reroll.engine.engine import NAMESPACES
-from reroll.engine.executor import report
-from reroll.engine.listing import Look
-from reroll.kube import wire
-from reroll.kube.errors import Forbidden, NotFound
+from reroll.engine.listing import Listing
+from reroll.engine.outcome import Outcome, Turn, report_of
+from reroll.kube import api, resources
+from reroll.kube.errors import ApiError, Forbidden, NotFound
+from reroll.kube.objects import Stub
 from reroll.kube.view import View
 from reroll.pipeline.run import Run
-from reroll.pipeline.work import Work
-
-_stub = msgspec.json.Decoder(Stub)
+from reroll.pipeline.work import Options, Work
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -52,61 +50,83 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    args.wait = not args.no_wait
-    run_and_wait.options(args)
-    tables = select.tables_of(args)
+    context, options = Context(args), run_and_wait.options(args, wait=not args.no_wait)
+    tables = context.tables
     for kind, name in (workload_target(text, tables) for text in args.workloads):
         if Strategy.RESTART not in kind.strategies:
             able = ", ".join(k.name for k in tables.kinds if Strategy.RESTART in k.strategies)
             raise CommandError(
                 f"{kind.name} {name} cannot be restarted; this is for {able}", Exit.USAGE
             )
-    return cluster.look(args, lambda view: _restart(view, args))
+    return context.run(lambda view: _restart(view, context, options))
 
 
-async def _restart(view: View, args: argparse.Namespace) -> int:
-    session, wanted = run_and_wait.Session(view), run_and_wait.options(args)
-    look = await select.looked(view, args, session.clock, session.journal)
+async def _restart(view: View, context: Context, options: Options) -> int:
+    args, clock = context.args, context.clock
+    listing = await context.listing(view)
+    restarts = Restarts(view, clock, listing, args.reason)
     works = []
-    for key, listed in look.workloads.items():
-        now, seen = session.clock.now(), await _seen(look, listed.kind, listed.manifest)
-        if stop := held(seen, Comparison({}), now):
-            raise CommandError(f"{key} is held, nothing is restarted: {stop.message}")
-        works.append(Work(listed.kind, listed.manifest, restart(seen, now, args.reason)))
+    for key, listed in listing.workloads.items():
+        snapshot = await restarts.snapshot(listed.kind, listed.manifest)
+        if hold := hold_of(snapshot, clock.now()):
+            raise CommandError(f"{key} is held, nothing is restarted: {hold.message}")
+        works.append(Work(listed.kind, listed.manifest, restarts.plan(snapshot, clock.now())))
     problems = list(view.gaps)
+    session = run_and_wait.Session(view, clock, listing, options)
+    await session.roll(works, restarts.begin)
+    return run_and_wait.finish(args, works, problems, notes=listing.notes)
 
-    async def begin(run: Run, work: Work, deadline: datetime) -> None:
-        now = session.clock.now()
-        await run.until_written(work, deadline, lambda: again(run, work, now))
 
-    async def again(run: Run, work: Work, now: datetime) -> None:
-        """Decide anew: it may have waited for its turn. `now` is the same for every try."""
-        manifest = await _read(view, look, work)
+class Restarts:
+    def __init__(self, view: View, clock: Clock, listing: Listing, why: str) -> None:
+        self._view, self._clock, self._listing, self._why = view, clock, listing, why
+
+    def plan(self, snapshot: Snapshot, now: datetime) -> Plan:
+        return restart(snapshot, now, self._why, self._listing.world.dialects)
+
+    async def begin(self, run: Run, work: Work, deadline: datetime) -> None:
+        now = self._clock.now()
+        await run.until_written(work, deadline, lambda: self._attempt(run, work, now))
+
+    async def _attempt(self, run: Run, work: Work, now: datetime) -> Outcome:
+        """Decide again: it may have waited for its turn. `now` is the same for every attempt."""
+        try:
+            return await self._write(run, work, now)
+        except ApiError as error:
+            return run.executor.failed(work.key, error)
+
+    async def _write(self, run: Run, work: Work, now: datetime) -> Outcome:
+        manifest = await self._read(work)
         if _is_restarted(work, manifest, now):
-            itself = workload(work.kind, manifest, None, words=look.world.dialects.words)
-            session.journal.tell(report(work.kind, itself, work.plan, Result.DONE))
-            return
+            snapshot = self._bare(work.kind, manifest)
+            return Outcome((report_of(Turn(snapshot, work.plan), Result.DONE),))
         await run.read_up(work)
-        seen = await _seen(look, work.kind, manifest)
-        if stop := held(seen, Comparison({}), session.clock.now()):
-            session.journal.tell(report(work.kind, seen.workload, stop, Result.HELD))
-            return
-        work.before, work.plan = manifest, restart(seen, now, args.reason)
-        await look.engine.roller.carry_out(seen, work.plan)
+        snapshot = await self.snapshot(work.kind, manifest)
+        if hold := hold_of(snapshot, self._clock.now()):
+            return Outcome((report_of(Turn(snapshot, hold), Result.HELD),))
+        work.before, work.plan = manifest, self.plan(snapshot, now)
+        return await run.executor.execute(snapshot, work.plan)
 
-    await session.carry_out(look, works, wanted, begin)
-    return run_and_wait.finish(args, works, problems, notes=look.notes)
+    async def _read(self, work: Work) -> Manifest:
+        """The workload as it is now; and what its Namespace says, if that may be read."""
+        with suppress(Forbidden):
+            place = resources.NAMESPACES, None, work.key.namespace
+            stub = await api.get(self._view.client, *place, Stub)
+            self._listing.world.namespaces.seen(stub.metadata)
+        manifest = await self._listing.observer.reader.workload(work.kind, work.key)
+        if manifest is None:
+            raise NotFound(f"{work.key} was deleted")
+        return manifest
 
+    async def snapshot(self, kind: Kind, manifest: Manifest) -> Snapshot:
+        """What is known of a workload; of one that is not opted in, nothing but itself."""
+        bare = self._bare(kind, manifest)
+        return (await self._listing.decide(bare.workload.key)).snapshot or bare
 
-async def _read(view: View, look: Look, work: Work) -> Manifest:
-    """The workload as it is now; and what its Namespace says, if that may be read."""
-    request = wire.get(NAMESPACES, None, work.key.namespace, metadata_only=True)
-    with suppress(Forbidden):
-        look.world.namespaces.seen(_stub.decode(await view.client.send(request)).metadata)
-    manifest = await look.engine.reader.workload(work.kind, work.key)
-    if manifest is None:
-        raise NotFound(f"{work.key} was deleted")
-    return manifest
+    def _bare(self, kind: Kind, manifest: Manifest) -> Snapshot:
+        world = self._listing.world
+        itself = workload(kind, manifest, None, words=world.dialects.words)
+        return Snapshot(itself, kind, world.policy_of(kind, manifest), (), {})
 
 
 def _is_restarted(work: Work, manifest: Manifest, at: datetime) -> bool:
@@ -114,10 +134,3 @@ def _is_restarted(work: Work, manifest: Manifest, at: datetime) -> bool:
     path = work.kind.template
     mark = (*path, "metadata", "annotations", RESTARTED_AT)
     return bool(path) and text_at(manifest, mark) == written(at)
-
-
-async def _seen(look: Look, kind: Kind, manifest: Manifest) -> Snapshot:
-    """What is known of it; of one that is not opted in, nothing but itself."""
-    itself = workload(kind, manifest, None, words=look.world.dialects.words)
-    decision = await look.decide(itself.key)
-    return decision.seen or Snapshot(itself, kind, look.world.policy_of(kind, manifest), (), {})

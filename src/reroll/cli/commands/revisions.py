@@ -25,13 +25,12 @@ from reroll.cli.select import add_config_flag
 from reroll.cli.show import Table, show
 from reroll.cli.targets import workload_target
 from reroll.cli.times import ago
-from reroll.core.decide.plan import Plan
+from reroll.core.decide.actions import Pin
 from reroll.core.model.metadata import pick
 from reroll.core.model.record import Record
 from reroll.core.revisions.copies import renamed
 from reroll.core.revisions.pins import write_pins
 from reroll.core.tables.annotations import STAMP, STATE
-from reroll.core.tables.reasons import Reason
 from reroll.core.write.patches import Operation, patch, pointer
 from reroll.kube import api, resources
 from reroll.kube.errors import Invalid
@@ -146,7 +145,7 @@ async def _write(
     raw = pick(manifest, kind.template)
     spec = (msgspec.json.decode(raw) if raw else {}).get("spec") or {}
     fields = renamed(spec, workload.pins, pins) if workload.named else ()
-    plan = Plan(Reason.HELD_AT, "", pins=write_pins(pins), renames=fields)
+    pin = Pin(write_pins(pins), fields)
     guards: list[Operation] = [
         {"op": "test", "path": pointer("metadata", "uid"), "value": workload.uid},
         {
@@ -155,7 +154,7 @@ async def _write(
             "value": workload.record_text,
         },
     ]
-    operations = [*guards, *patch(workload, kind, plan)]
+    operations = [*guards, *patch(workload, kind, (pin,))]
     there, here = workload.marks.get(STAMP), (*kind.template, "metadata", "annotations", STAMP)
     if stamp != there:
         change = {"op": "add", "value": stamp} if stamp else {"op": "remove"}

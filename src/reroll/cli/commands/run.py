@@ -16,12 +16,15 @@ from reroll.cli.errors import CommandError, Exit
 from reroll.cli.files import read_yaml
 from reroll.clock import SystemClock
 from reroll.controller import logs
+from reroll.controller.bus import Bus
+from reroll.controller.context import Context
 from reroll.controller.events import Recorder
+from reroll.controller.feature import Feature
+from reroll.controller.log_lines import LogLines
 from reroll.controller.metrics import Metrics
-from reroll.controller.supervisor import Feature, Supervisor
-from reroll.controller.telemetry import Telemetry
-from reroll.engine.engine import Rollouts
+from reroll.controller.supervisor import Supervisor
 from reroll.features.checkup.feature import Checkup
+from reroll.features.rolling.feature import Rolling
 from reroll.kube.auth import load
 from reroll.kube.client import Client
 from reroll.kube.errors import ConfigError
@@ -76,52 +79,58 @@ def _file(path: str) -> dict[str, Any]:
 
 
 async def _main(settings: Settings, environment: Mapping[str, str]) -> None:
-    clock, metrics = SystemClock(), Metrics()
+    clock, metrics, stop = SystemClock(), Metrics(), asyncio.Event()
     connection = load(
         environment, kubeconfig=settings.kubeconfig or None, context=settings.context or None
     )
     namespace = settings.namespace or connection.namespace or "default"
     identity = f"{environment.get('POD_NAME') or socket.gethostname()}-{secrets.token_hex(4)}"
-    stop = asyncio.Event()
-    loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, stop.set)
+        asyncio.get_running_loop().add_signal_handler(number, stop.set)
     async with Client(
         connection, connections=settings.connections, on_call=metrics.called
     ) as client:
-        recorder = Recorder(client, clock, identity, on_drop=metrics.events_dropped.inc)
-        telemetry = Telemetry(metrics, recorder)
-        feature = Rollouts(client, clock, settings, telemetry, namespace)
-        recorder.identify = feature.world.sources.identity
-        recorder.is_busy = lambda: feature.roller.queue.is_ready
-        metrics.workloads.set_function(lambda: len(feature.world.workloads))
-        metrics.sources.set_function(lambda: len(feature.world.sources))
-        metrics.queue_depth.set_function(lambda: len(feature.roller.queue))
-        metrics.queue_age.set_function(lambda: feature.roller.queue.oldest)
+        bus = Bus(clock, metrics, LogLines())
+        context = Context(client, clock, settings, metrics, bus, namespace, identity)
         logs.Log("reroll").info(
             "starting", version=__version__, server=connection.route.server, namespace=namespace
         )
-        supervisor = Supervisor(client, clock, settings, metrics, recorder, namespace, identity)
         deadline = asyncio.create_task(_deadline(stop, settings.grace.total_seconds()))
-        checkup = Checkup(client, clock, settings, metrics, recorder, namespace)
-        features: list[Feature] = [feature, checkup]
-        if settings.webhook:
-            from reroll.features.admission.feature import Webhook
-
-            features.append(Webhook(client, clock, settings, namespace))
-        if settings.injections:
-            from reroll.features.injection.feature import Injections
-
-            injections = Injections(
-                client, clock, settings, telemetry, feature.world, supervisor.watches
-            )
-            metrics.injections.labels("true").set_function(lambda: injections.count(ready=True))
-            metrics.injections.labels("false").set_function(lambda: injections.count(ready=False))
-            features.append(injections)
-        await supervisor.run(features, stop)
+        await _supervise(context, stop)
         deadline.cancel()
         with suppress(asyncio.CancelledError):
             await deadline
+
+
+async def _supervise(context: Context, stop: asyncio.Event) -> None:
+    """Build the features that the settings switch on, and run them."""
+    client, clock, settings = context.client, context.clock, context.settings
+    bus, metrics, namespace = context.bus, context.metrics, context.namespace
+    rolling = Rolling(client, clock, settings, bus, namespace)
+    world, queue = rolling.observer.world, rolling.queue
+    recorder = Recorder(
+        client,
+        clock,
+        context.identity,
+        identify=world.sources.identity,
+        is_busy=lambda: queue.is_ready,
+        on_drop=metrics.events_dropped.inc,
+    )
+    bus.subscribe(recorder)
+    metrics.measure(world.workloads, world.sources, queue)
+    supervisor = Supervisor(context, recorder)
+    features: list[Feature] = [rolling, Checkup(context, recorder)]
+    if settings.webhook:
+        from reroll.features.admission.feature import Webhook
+
+        features.append(Webhook(client, clock, settings, namespace))
+    if settings.injections:
+        from reroll.features.injection.feature import Injections
+
+        injections = Injections(client, clock, settings, bus, world, supervisor.watches)
+        metrics.count_injections(injections)
+        features.append(injections)
+    await supervisor.run(features, stop)
 
 
 async def _deadline(stop: asyncio.Event, seconds: float) -> None:

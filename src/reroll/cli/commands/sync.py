@@ -4,19 +4,20 @@ import argparse
 from collections.abc import Iterable
 from difflib import get_close_matches
 
-from reroll.cli import cluster, run_and_wait, select
+from reroll.cli import run_and_wait, select
+from reroll.cli.command import Context
 from reroll.cli.errors import CommandError
 from reroll.cli.flags import add_flags
 from reroll.cli.output import add_output_flag
 from reroll.cli.targets import config_target
+from reroll.core.decide.plan import Effect
 from reroll.core.model.key import Key
 from reroll.core.tables.annotations import ENABLED
 from reroll.core.tables.reasons import Reason
-from reroll.engine.listing import Decision, Look
+from reroll.engine.listing import Listing
+from reroll.engine.observer import Decision
 from reroll.kube.view import View
-from reroll.pipeline.work import Outcome, Work
-
-OUT = frozenset((Reason.NOT_ENABLED, Reason.OPTED_OUT))
+from reroll.pipeline.work import Options, Stage, Work
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -43,46 +44,47 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    select.choice(args), run_and_wait.options(args)  # wrong usage is told before anybody is asked
-    return cluster.look(args, lambda view: _sync(view, args))
+    context, options = Context(args), run_and_wait.options(args, wait=args.wait)
+    context.selection  # noqa: B018  wrong usage is reported before the cluster is asked
+    return context.run(lambda view: _sync(view, context, options))
 
 
-async def _sync(view: View, args: argparse.Namespace) -> int:
-    session, wanted = run_and_wait.Session(view), run_and_wait.options(args)
-    look = await select.looked(
-        view, args, session.clock, session.journal, make_key=not args.dry_run
-    )
-    keys = using(look, args.source) if args.source else tuple(look.workloads)
-    works = [work(look, decision) for decision in await look.decisions(keys)]
-    refused = [_refused(one.key) for one in works if args.workloads and one.plan.reason in OUT]
-    mine = [one for one in works if one.plan.reason not in OUT]
+async def _sync(view: View, context: Context, options: Options) -> int:
+    args = context.args
+    listing = await context.listing(view, make_key=not args.dry_run)
+    keys = using(listing, args.source) if args.source else tuple(listing.workloads)
+    works = [work(listing, decision) for decision in await listing.decisions(keys)]
+    refused = [_refused(one.key) for one in works if args.workloads and one.plan.reason.out]
+    mine = [one for one in works if not one.plan.reason.out]
+    problems = [*view.gaps, *refused]
     if args.dry_run:
         for one in mine:
-            _suppose(one)
+            _suppose(one, context)
     else:
-        await session.carry_out(look, mine, wanted)
-    problems = [*view.gaps, *refused, *sorted(session.journal.problems)]
-    return run_and_wait.finish(args, mine, problems, notes=look.notes)
+        session = run_and_wait.Session(view, context.clock, listing, options)
+        await session.roll(mine)
+        problems = [*view.gaps, *refused, *sorted(session.run.problems)]
+    return run_and_wait.finish(args, mine, problems, notes=listing.notes)
 
 
-def work(look: Look, decision: Decision) -> Work:
-    listed = look.workloads[decision.key]
+def work(listing: Listing, decision: Decision) -> Work:
+    listed = listing.workloads[decision.key]
     return Work(listed.kind, listed.manifest, decision.plan)
 
 
-def using(look: Look, text: str) -> tuple[Key, ...]:
+def using(listing: Listing, text: str) -> tuple[Key, ...]:
     """The workloads that use a source."""
     row, name = config_target(text)
     found = [
         key
-        for key in look.workloads
-        if (tracked := look.world.workloads.get(key))
+        for key in listing.workloads
+        if (tracked := listing.world.workloads.get(key))
         and any(
             (ref.source.kind, ref.source.name) == (row.name, name) for ref in tracked.references
         )
     ]
     if not found:
-        raise CommandError(_unused(row.name, name, look.world.sources))
+        raise CommandError(_unused(row.name, name, listing.world.sources))
     return tuple(found)
 
 
@@ -96,13 +98,13 @@ def _refused(key: Key) -> str:
     return f'{key} is not rolled, because it did not opt in; annotate it with {ENABLED}: "true"'
 
 
-def _suppose(one: Work) -> None:
+def _suppose(work: Work, context: Context) -> None:
     """What would come of a plan."""
-    plan = one.plan
-    if plan.roll or plan.record or plan.resume or plan.repair or plan.pause is not None:
-        one.outcome = Outcome.PENDING
-        one.detail = f"would {'roll' if plan.roll else 'be recorded'}: {plan.message}"
-    elif plan.reason is Reason.UP_TO_DATE:
-        one.outcome = Outcome.NOTHING
+    effect, now = work.plan.effect, context.clock.now()
+    if effect is Effect.NOTHING and work.plan.reason is Reason.UP_TO_DATE:
+        work.change(Stage.NOTHING, "", now)
+    elif effect in {Effect.HELD, Effect.NOTHING}:
+        work.change(Stage.HELD, "", now)
     else:
-        one.outcome = Outcome.HELD
+        would = "roll" if work.plan.strategy else "be recorded"
+        work.change(Stage.PENDING, f"would {would}: {work.plan.message}", now)

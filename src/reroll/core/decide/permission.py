@@ -1,75 +1,99 @@
-"""Gates that put a roll off: what is missing, or who wants it so, or that it is too early."""
+"""The third chain: may it happen now?
+
+Every roll, unpinning, repair and resumption runs this one chain. A permission is a row: a check,
+named for the situation that it finds, and the acts that need it. What a row holds back is looked at
+again; it is delayed, never lost.
+"""
 
 from datetime import datetime
+from typing import NamedTuple
 
-from reroll.core.decide import pin_state
-from reroll.core.decide.plan import Plan, nothing, written
-from reroll.core.model.record import Record
-from reroll.core.observe.snapshot import Comparison, Snapshot
-from reroll.core.tables.kinds import Strategy
+from reroll.core.decide.case import Case
+from reroll.core.decide.plan import Plan, without_action
+from reroll.core.decide.standing import Check
+from reroll.core.decide.writing import Act
+from reroll.core.observe.snapshot import Snapshot
 from reroll.core.tables.reasons import Reason
 
 
-def unread(_: Snapshot, found: Comparison, _now: datetime) -> Plan | None:
-    if not found.unread:
+class Permission(NamedTuple):
+    check: Check
+    acts: frozenset[Act]
+
+
+def contested(case: Case) -> Plan | None:
+    """Another tool keeps removing its pins: putting them back would replace pods for ever."""
+    until = case.pins.contested_until
+    if until is None or case.now >= until:
         return None
-    names = ", ".join(str(reference.source) for reference in found.unread)
-    return Plan(Reason.WAITING, f"{Reason.WAITING.sentence}: {names}")
+    return without_action(Reason.PINS_REMOVED, look_at=until)
 
 
-def source_missing(_: Snapshot, found: Comparison, _now: datetime) -> Plan | None:
-    if not found.missing:
+def source_missing(case: Case) -> Plan | None:
+    """New pods could not start."""
+    if not case.comparison.missing:
         return None
-    names = ", ".join(str(reference.source) for reference in found.missing)
-    return Plan(Reason.SOURCE_MISSING, f"{Reason.SOURCE_MISSING.sentence}: {names}; create it")
+    names = ", ".join(str(reference.source) for reference in case.comparison.missing)
+    return without_action(Reason.SOURCE_MISSING, f": {names}; create it")
 
 
-def held(seen: Snapshot, _: Comparison, now: datetime) -> Plan | None:
-    """Somebody said so; it rolls when that is over, and all at once."""
-    hold = seen.policy.hold
+def held(case: Case) -> Plan | None:
+    """A person said so; it rolls when the hold is over, with all changes at once."""
+    return hold_of(case.snapshot, case.now)
+
+
+def hold_of(snapshot: Snapshot, now: datetime) -> Plan | None:
+    """The hold of a workload, if it has one now."""
+    hold = snapshot.policy.hold
     if hold is None or (hold.until and now >= hold.until):
         return None
     until = f"until {hold.until:%Y-%m-%d %H:%M:%S %Z}" if hold.until else ""
-    told = ": ".join(filter(None, (until, hold.why)))
-    message = f"{Reason.HELD.sentence} ({told})" if told else Reason.HELD.sentence
-    return Plan(Reason.HELD, message, revisit_at=hold.until)
+    why = ": ".join(filter(None, (until, hold.why)))
+    return without_action(Reason.HELD, f" ({why})" if why else "", look_at=hold.until)
 
 
-def paused(seen: Snapshot, found: Comparison, now: datetime) -> Plan | None:
-    pause = seen.policy.pause
-    is_ours = pause is not None and pause.since is not None
-    if not seen.workload.still or is_ours:
+def paused(case: Case) -> Plan | None:
+    """The workload is paused or suspended, and not by us."""
+    if not case.snapshot.workload.still or case.is_paused_by_us:
         return None
-    if seen.workload.idle and not pin_state.applies(seen):
-        message = "it is suspended and has no pods: those that it starts have what is there then"
-        return written(seen, found, now, Reason.RECORDED, message)
-    return nothing(Reason.PAUSED)
+    return without_action(Reason.PAUSED)
 
 
-def resting(seen: Snapshot, _: Comparison, now: datetime) -> Plan | None:
-    """What cannot be paused gathers changes between two rolls."""
-    pause, record = seen.policy.pause, seen.workload.record
-    if pause is None or is_kept_back(seen) or not isinstance(record, Record):
+def resting(case: Case) -> Plan | None:
+    """A workload that cannot be paused gathers changes between two rolls."""
+    pause, record = case.pause, case.record
+    if pause is None or case.pause_keeps_back or record is None or record.rolled is None:
         return None
-    until = record.rolled + pause.period if record.rolled else now
-    return Plan(Reason.RESTING, Reason.RESTING.sentence, revisit_at=until) if now < until else None
+    until = record.rolled + pause.period
+    return without_action(Reason.RESTING, look_at=until) if case.now < until else None
 
 
-def is_kept_back(seen: Snapshot) -> bool:
-    """Whether a pause keeps its roll back."""
-    strategy = seen.policy.strategy_for(seen.kind)
-    return seen.kind.keeps_back and strategy in _ON_TEMPLATE
-
-
-_ON_TEMPLATE = frozenset((Strategy.STAMP, Strategy.ENV, Strategy.RESTART))
-
-
-def debouncing(seen: Snapshot, _: Comparison, now: datetime) -> Plan | None:
-    since = seen.waiting_since or now
-    quiet = (seen.quiet_since or since) + seen.policy.debounce
+def debouncing(case: Case) -> Plan | None:
+    """Its sources changed a moment ago, and may change again."""
+    snapshot, policy = case.snapshot, case.snapshot.policy
+    since = snapshot.waiting_since or case.now
+    quiet = (snapshot.quiet_since or since) + policy.debounce
     # A workload that asks for more quiet than the limit gets it once.
-    limit = max(seen.policy.debounce, seen.policy.debounce_limit)
-    until = min(quiet, since + limit)
-    if now >= until:
+    until = min(quiet, since + max(policy.debounce, policy.debounce_limit))
+    return without_action(Reason.DEBOUNCING, look_at=until) if case.now < until else None
+
+
+def paced(case: Case) -> Plan | None:
+    """As many workloads roll as the configured rate allows."""
+    turn = case.snapshot.turn_at
+    if turn is None or case.now >= turn:
         return None
-    return Plan(Reason.DEBOUNCING, Reason.DEBOUNCING.sentence, revisit_at=until)
+    return without_action(Reason.PACED, look_at=turn)
+
+
+_REPLACES = frozenset((Act.ROLL, Act.PIN))
+_WRITES = _REPLACES | {Act.UNPIN}
+PERMISSION: tuple[Permission, ...] = (
+    Permission(contested, frozenset((Act.PIN,))),
+    Permission(source_missing, _REPLACES | {Act.REPAIR, Act.CONTINUE, Act.RECORD_IDLE}),
+    Permission(held, _WRITES | {Act.CONTINUE, Act.RECORD_IDLE}),
+    Permission(paused, _WRITES),
+    Permission(resting, _REPLACES),
+    Permission(debouncing, _WRITES),
+    Permission(paced, _WRITES),
+)

@@ -1,97 +1,72 @@
-"""What a decision comes to: the plan, and the record that goes with it.
+"""A plan: a reason, a sentence, and the actions that follow. A plan does nothing by itself."""
 
-Nothing here does anything, and nothing here decides.
-"""
-
-from collections.abc import Callable
 from datetime import datetime
+from enum import StrEnum
 
 import msgspec
 
-from reroll.core.model.key import Key, Problem
-from reroll.core.model.marks import Mark
-from reroll.core.model.record import Record, Todo, successor
-from reroll.core.observe.snapshot import Change, Comparison, Snapshot
-from reroll.core.policy.policy import Repair
-from reroll.core.revisions.pins import Rewrite
+from reroll.core.decide.actions import Action, Patch, Pause, Resume, records
+from reroll.core.model.key import Problem
+from reroll.core.model.record import Record
+from reroll.core.observe.snapshot import Change
 from reroll.core.tables.kinds import Strategy
 from reroll.core.tables.reasons import Reason
 
 
+class Effect(StrEnum):
+    """What a plan comes to, in a word for lists."""
+
+    ROLLS = "rolls"
+    NEXT_RUN = "next run"
+    NOTIFIES = "notify"
+    GOES_ON = "goes on"
+    RECORDED = "recorded"
+    HELD = "held"
+    NOTHING = "-"
+
+
+_OF_STRATEGY = {Strategy.NEXT_RUN: Effect.NEXT_RUN, Strategy.NOTIFY: Effect.NOTIFIES}
+
+
 class Plan(msgspec.Struct, frozen=True, gc=False):
-    """What should happen and why; nothing here does anything."""
+    """What should happen and why."""
 
     reason: Reason
     message: str
-    record: Record | None = None
-    """The record to write; with `roll`, in one patch with the stamp."""
-    roll: Strategy | None = None
-    stamp: str = ""
-    at: datetime | None = None
-    """When it restarts, where no record tells."""
-    marks: tuple[Mark, ...] = ()
-    """What the roll writes into the template, or into what is made of it."""
-    changes: tuple[Change, ...] = ()
-    copies: tuple[tuple[Key, str], ...] = ()
-    """Copies that have to be there first: of which source, and by what name."""
-    pins: str | None = None
-    """The pins that the template gets; empty: it has none any more; `None`: they stay."""
-    renames: tuple[Rewrite, ...] = ()
-    """Fields of the pod spec that name another copy with it."""
-    resume: Todo | None = None
-    """Work of an earlier roll to go on with."""
-    repair: Repair | None = None
-    """What another tool did to it, to be undone."""
-    pause: bool | None = None
-    """Whether it is paused with this, or no longer."""
+    actions: tuple[Action, ...] = ()
     look_at: datetime | None = None
-    """Look again then, whatever comes of this."""
-    look_back: bool = False
-    """The revisions of the workload are needed to decide."""
-    revisit_at: datetime | None = None
+    """Look again then at the latest, whatever comes of the actions."""
     problems: tuple[Problem, ...] = ()
+    strategy: Strategy | None = None
+    """How it rolls, for the report; `None`: it does not."""
+    stamp: str = ""
+    changes: tuple[Change, ...] = ()
+    """What it rolls for."""
+
+    @property
+    def record(self) -> Record | None:
+        """The record that it writes."""
+        return next(filter(None, map(records, self.actions)), None)
+
+    @property
+    def effect(self) -> Effect:
+        if self.strategy is not None:
+            return _OF_STRATEGY.get(self.strategy, Effect.ROLLS)
+        if not self.actions:
+            return Effect.NOTHING if self.reason.quiet else Effect.HELD
+        return Effect.GOES_ON if self.reason is Reason.CONTINUED else Effect.RECORDED
+
+    @property
+    def pauses(self) -> bool:
+        """Whether it begins or ends a pause of the workload."""
+        edits = (edit for one in self.actions if isinstance(one, Patch) for edit in one.edits)
+        return any(isinstance(edit, Pause | Resume) for edit in edits)
+
+    def has(self, action: type[Action]) -> bool:
+        return any(isinstance(one, action) for one in self.actions)
 
 
-Gate = Callable[[Snapshot, Comparison, datetime], Plan | None]
-
-
-def nothing(reason: Reason) -> Plan:
-    return Plan(reason, reason.sentence)
-
-
-def written(
-    seen: Snapshot,
-    found: Comparison,
-    now: datetime,
-    reason: Reason,
-    message: str,
-    **more: object,
-) -> Plan:
-    return Plan(reason, message, record=record_of(seen, found, now, reason, **more))
-
-
-def record_of(
-    seen: Snapshot, found: Comparison, now: datetime, reason: Reason, **more: object
-) -> Record:
-    record = seen.workload.record
-    return successor(
-        record if isinstance(record, Record) else None,
-        number(seen, now),
-        at=now,
-        why=reason.word,
-        s=found.wanted,
-        k=seen.keys.current,
-        **more,
-    )
-
-
-def number(seen: Snapshot, now: datetime) -> int:
-    """The number that the next record comes after."""
-    number = highest(seen)
-    # An undo is told by numbers, and nobody has seen them all: so they grow with time.
-    return max(number, int(now.timestamp())) if seen.kind.copies_record else number
-
-
-def highest(seen: Snapshot) -> int:
-    latest = seen.history.latest if seen.history else None
-    return max(seen.workload.highest, latest.n if latest else 0)
+def without_action(reason: Reason, detail: str = "", *, look_at: datetime | None = None) -> Plan:
+    """Nothing to do, or nothing that may be done now; `detail` comes after the sentence."""
+    message = f"{reason.sentence}{detail}"
+    return Plan(reason, message, look_at=look_at)

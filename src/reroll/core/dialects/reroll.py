@@ -7,13 +7,12 @@ Each annotation is a row of ANNOTATIONS.
 
 from collections.abc import Callable, Mapping
 from datetime import timedelta
-from fnmatch import fnmatchcase
 from typing import Any
 
 import msgspec
 
 from reroll.core.dialects.rows import Dialect, Opinion, Options, Place, Roll, Told, Word
-from reroll.core.model.content import Term
+from reroll.core.model.content import Term, allows
 from reroll.core.model.key import Key, Problem
 from reroll.core.model.marks import Mark
 from reroll.core.policy.durations import parse_duration, parse_time
@@ -174,7 +173,7 @@ def allowed_namespaces(annotations: Mapping[str, str]) -> frozenset[str]:
 
 def consents(annotations: Mapping[str, str] | None, namespace: str) -> bool:
     """Whether an object lets another namespace use it."""
-    return any(fnmatchcase(namespace, glob) for glob in allowed_namespaces(annotations or {}))
+    return allows(allowed_namespaces(annotations or {}), namespace)
 
 
 # The row of the table

@@ -1,5 +1,8 @@
 """The observed content of a source: digests by key, never a value."""
 
+from collections.abc import Iterable
+from fnmatch import fnmatchcase
+
 import msgspec
 
 from reroll.core.model.moment import Moment
@@ -53,8 +56,17 @@ class Content(msgspec.Struct, frozen=True, gc=False):
     def keys(self) -> frozenset[str]:
         return frozenset(next(iter(self.digests.values()), {}))
 
+    def allows(self, namespace: str) -> bool:
+        """Whether it lets another namespace refer to it."""
+        return allows(self.allow_from, namespace)
+
     def has_hashes_for(self, terms: tuple[Term, ...]) -> bool:
         return all(self.hash_of(term.dialect) for term in terms if term.hashed)
 
     def hash_of(self, dialect: str) -> str | None:
         return next((value for name, value in self.hashes if name == dialect), None)
+
+
+def allows(allow_from: Iterable[str], namespace: str) -> bool:
+    """Whether one of these globs, of the annotation `allow-from`, means a namespace."""
+    return any(fnmatchcase(namespace, glob) for glob in allow_from)

@@ -5,7 +5,7 @@ nothing. Compact JSON; the sequence number only grows, which is how an undo is n
 """
 
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated, TypedDict, Unpack
 
 import msgspec
 
@@ -49,6 +49,22 @@ class Record(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """Since when its template has other pins, which somebody else chose."""
 
 
+class RecordFields(TypedDict, total=False):
+    """What a new record may say otherwise than the one before."""
+
+    at: datetime
+    why: str
+    s: dict[str, str]
+    k: str
+    rolled: datetime | None
+    by: list[str] | None
+    keys: list[str] | None
+    todo: Todo | None
+    pins: str | None
+    named: bool
+    held: datetime | None
+
+
 class Unreadable(msgspec.Struct, frozen=True, gc=False):
     """A record that somebody spoilt, or that a newer version wrote."""
 
@@ -75,7 +91,7 @@ def write(record: Record) -> str:
     return _encoder.encode(record).decode()
 
 
-def successor(record: Record | None, number: int, **changes: Any) -> Record:
+def successor(record: Record | None, number: int, **changes: Unpack[RecordFields]) -> Record:
     """The next record after `record`, numbered after everything seen so far."""
     kept = record or Record(n=0, at=changes["at"], why=changes["why"], s={})
     return msgspec.structs.replace(kept, n=min(max(kept.n, number) + 1, LAST), **changes)

@@ -29,6 +29,18 @@ class Health(msgspec.Struct, frozen=True, gc=False):
     ready: int = 0
     replacing: bool = False
     """Pods are being replaced, rather than just not ready."""
+    lent: int = 0
+    """The generation of another workload's template that it has seen, if it runs one."""
+
+    @property
+    def is_over(self) -> bool:
+        return self.state is not State.GOES_ON
+
+    def seen_by(self, lent: int) -> "Health":
+        """The health of the workload whose template it runs, at this generation of that."""
+        if self.state is State.FAILED or lent <= self.lent:
+            return self
+        return Health(State.GOES_ON, _UNNOTICED, self.total, 0, self.ready, replacing=True)
 
 
 class _Condition(msgspec.Struct, gc=False):
@@ -48,11 +60,8 @@ HEALTHY = frozenset(("", "Healthy"))
 _FAILED = "Degraded"
 
 
-def health(kind: Kind, manifest: Manifest, *, lent: int = 0) -> Health:
-    """Of a workload as it was fetched after its roll.
-
-    `lent`: the generation of the workload whose template it runs, if it is another one's.
-    """
+def health(kind: Kind, manifest: Manifest) -> Health:
+    """How the rollout of a workload goes, by its status."""
     counts = kind.counts
     if counts is None:
         return _condition(kind, manifest)
@@ -62,14 +71,16 @@ def health(kind: Kind, manifest: Manifest, *, lent: int = 0) -> Health:
     total = replicas(kind, manifest)
     if trouble := _trouble(counts, manifest):
         return Health(State.FAILED, trouble, total, updated, ready)
-    if not _is_observed(kind, manifest) or lent > _number(text_at(manifest, counts.lent)):
-        return Health(State.GOES_ON, _UNNOTICED, total, 0, ready, replacing=True)
+    lent = _number(text_at(manifest, counts.lent))
+    if not _is_observed(kind, manifest):
+        return Health(State.GOES_ON, _UNNOTICED, total, 0, ready, replacing=True, lent=lent)
     if waits := _replacing(total - number_at(manifest, counts.partition), total, updated, there):
         told = waits + _pause(counts, manifest)
-        return Health(State.GOES_ON, told, total, updated, ready, replacing=True)
+        return Health(State.GOES_ON, told, total, updated, ready, replacing=True, lent=lent)
     waits = f"{ready} of {total} pods are ready" if ready < total else ""
     waits = waits or _word(kind, counts, manifest) or _unwell(kind, manifest)
-    return Health(State.GOES_ON if waits else State.DONE, waits, total, updated, ready)
+    state = State.GOES_ON if waits else State.DONE
+    return Health(state, waits, total, updated, ready, lent=lent)
 
 
 _UNNOTICED = "the change has not been noticed yet"

@@ -57,6 +57,8 @@ class Snapshot(msgspec.Struct, frozen=True, gc=False):
     """When a change of what it uses was first noticed that it has not rolled with."""
     quiet_since: datetime | None = None
     """When the last of these changes was noticed."""
+    turn_at: datetime | None = None
+    """When its turn to roll comes, where the configured rate makes it wait."""
     copies_missing: frozenset[Key] = frozenset()
     """Copies that its template names and that do not exist."""
     problems: tuple[Problem, ...] = ()

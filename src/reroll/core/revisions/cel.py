@@ -5,8 +5,8 @@ applies a single patch, so a pod with pins costs milliseconds and one without co
 """
 
 from reroll.core.revisions.pins import PIN, PINS
-from reroll.core.tables.fields import EACH, PINNED_FIELDS, Field
-from reroll.core.tables.kinds import Path
+from reroll.core.tables.fields import PINNED_FIELDS, Field
+from reroll.core.tables.kinds import EACH, Path
 
 IS_PINNED = f"has(object.metadata.annotations) && {PINS!r} in object.metadata.annotations"
 

@@ -8,9 +8,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from reroll.core.tables.kinds import KINDS, Kind, Path
-
-EACH = "*"
+from reroll.core.tables.kinds import EACH, KINDS, Kind, Path
 
 
 class Field(msgspec.Struct, frozen=True):

@@ -1,156 +1,109 @@
-"""Every reason that a decision can have, with the sentence that people read.
+"""The table of reasons: one row for each, with its word, its sentence and what is true of it.
 
 A reason is spelt here and nowhere else: the same word stands in the log line, the Event, the metric
-label and `explain`.
+label and `explain`. What a caller has to know of a reason is a column, never a set of its own.
 """
 
 from enum import Enum
+from typing import Literal
+
+Severity = Literal["Normal", "Warning"]
+
+WARNING, EVENT, HOLDS, DELIBERATE, LASTING, QUIET, OUT, POLLED, CONTESTED = (
+    1 << n for n in range(9)
+)
+"""The columns of a row; `Reason` says what each means."""
 
 
 class Reason(Enum):
-    def __init__(self, word: str, sentence: str) -> None:
+    def __init__(self, word: str, columns: int, sentence: str, condition: str = "") -> None:
         self.word = word
         self.sentence = sentence
+        self.severity: Severity = "Warning" if columns & WARNING else "Normal"
+        """Of its log line and of its Event."""
+        self.event = bool(columns & EVENT)
+        """Worth an Event and a log line even though nothing was rolled."""
+        self.held = bool(columns & HOLDS)
+        """Something stands in the way; the workload is looked at again."""
+        self.deliberate = bool(columns & DELIBERATE)
+        """A person asked for it to wait: it is no failure."""
+        self.lasting = bool(columns & LASTING)
+        """A problem that stays, though the next look may not show it."""
+        self.quiet = bool(columns & QUIET)
+        """Nothing to do, and not worth a line in a list of plans."""
+        self.out = bool(columns & OUT)
+        """The workload is not managed."""
+        self.polled = bool(columns & POLLED)
+        """It may end without a change of anything that an Injection watches."""
+        self.contested = bool(columns & CONTESTED)
+        """It ends when another Injection changes."""
+        self.condition = condition
+        """The condition of an Injection that is true with it."""
 
     def __str__(self) -> str:
         return self.word
 
+    # fmt: off
     # What was done
-    CONFIG_CHANGED = "ConfigChanged", "configuration that the workload uses has changed"
-    RESTARTED = "Restarted", "somebody asked for a restart"
-    ADOPTED = "Adopted", "seen for the first time: its configuration is recorded, nothing is rolled"
-    RECORDED = "Recorded", "its references have changed: they are recorded, nothing is rolled"
-    ROLLED_ELSEWHERE = (
-        "RolledElsewhere",
-        "its template changed after its configuration, so its new pods have that already",
-    )
-    UNDONE = (
-        "Undone",
-        "somebody went back to an earlier revision: the current configuration is declined",
-    )
-    KEY_ROTATED = (
-        "KeyRotated",
-        "its record is rewritten with the current digest key, nothing is rolled",
-    )
-    KEY_LOST = (
-        "KeyLost",
-        "the digest key of its record is gone: Secrets are recorded anew, nothing is rolled",
-    )
-    PINNED = (
-        "Pinned",
-        "its pods use copies of its sources from now on, those of their own revision",
-    )
-    UNPINNED = "Unpinned", "revisions are off for it: its pods use its sources themselves again"
-    RELEASED = (
-        "Released",
-        "somebody ended that it is held at a revision: it rolls with the current configuration",
-    )
-    COPY_RESTORED = (
-        "CopyRestored",
-        "a copy that its pods use was deleted or replaced: it is there again",
-    )
-    REPAIRED = (
-        "Repaired",
-        "another tool had kept its pods from starting, and no longer looks after it: undone",
-    )
-    RESUMED = "Resumed", "the pause in which changes are gathered is over: it rolls now"
-    CONTINUED = "Continued", "work that an earlier roll left unfinished goes on"
-    FINISHED = "Finished", "every pod has the current configuration"
+    CONFIG_CHANGED = "ConfigChanged", 0, "configuration that the workload uses has changed"
+    RESTARTED = "Restarted", 0, "a restart was requested"
+    ADOPTED = "Adopted", 0, "seen for the first time: its configuration is recorded, nothing is rolled"
+    RECORDED = "Recorded", 0, "its references changed: they are recorded, nothing is rolled"
+    ROLLED_ELSEWHERE = "RolledElsewhere", 0, "its template changed after its configuration, so its new pods already have that configuration"
+    UNDONE = "Undone", EVENT, "it was taken back to an earlier revision: the current configuration is declined"
+    KEY_ROTATED = "KeyRotated", 0, "its record is rewritten with the current digest key, nothing is rolled"
+    KEY_LOST = "KeyLost", EVENT, "the digest key of its record is gone: its Secrets are recorded with the current key, nothing is rolled"
+    PINNED = "Pinned", 0, "its pods now use copies of its sources, each revision its own"
+    UNPINNED = "Unpinned", 0, "revisions are off for it: its pods use its sources themselves again"
+    RELEASED = "Released", 0, "it was released from the revision it was held at: it rolls with the current configuration"
+    COPY_RESTORED = "CopyRestored", EVENT, "a copy that its pods use was deleted or replaced: the copy is restored"
+    REPAIRED = "Repaired", EVENT, "a tool that no longer manages it had kept its pods from starting: that change is undone"
+    RESUMED = "Resumed", EVENT, "its pause for gathering changes is over: it rolls now"
+    CONTINUED = "Continued", 0, "work that an earlier roll left unfinished continues"
+    FINISHED = "Finished", 0, "every pod has the current configuration"
 
     # What stands in the way
-    HELD_AT = (
-        "HeldAt",
-        (
-            "somebody went back to another revision: it stays there until a source changes again, "
-            "or until `reroll release`"
-        ),
-    )
-    REVISION_MISSING = (
-        "RevisionMissing",
-        (
-            "a copy that its pods use is gone, and its source holds something else by now; undo to "
-            "another revision, `reroll release` it, or restore the copy"
-        ),
-    )
-    PINS_REMOVED = (
-        "PinsRemoved",
-        (
-            "somebody takes its pins out of its template again, so they are put back only every "
-            "few minutes; have that tool leave them alone, or use the mode `admission`"
-        ),
-    )
-    COPY_REFUSED = (
-        "CopyRefused",
-        "a copy of a source cannot be made, so nothing is rolled; it is tried again",
-    )
-    SOURCE_MISSING = "SourceMissing", "a source that its pods cannot start without does not exist"
-    HELD = "Held", "a hold keeps it from rolling; `reroll release` lets it go"
-    PAUSED = "Paused", "the workload is paused or suspended; it rolls when that ends"
-    RESTING = (
-        "Resting",
-        "it rolled a short while ago; further changes are gathered until its pause is over",
-    )
-    DEBOUNCING = "Debouncing", "its configuration changed just now; waiting for quiet"
-    TOO_MANY_SOURCES = (
-        "TooManySources",
-        "its sources are more than Kubernetes has room for in one annotation, so it never rolls",
-    )
-    SOURCE_FORBIDDEN = "SourceForbidden", "a source may not be read; grant `get` on it"
-    WAITING = "Waiting", "the content of its sources is being read"
-    EVICTION_REFUSED = (
-        "EvictionRefused",
-        "a pod may not be evicted now; it is tried again",
-    )
-    RELOAD_REFUSED = (
-        "ReloadRefused",
-        "a pod did not take the request to read its configuration again; it is tried again",
-    )
-    LOOKING_BACK = (
-        "LookingBack",
-        "its revisions are being read to see what happened while nobody watched",
-    )
+    HELD_AT = "HeldAt", WARNING | EVENT | HOLDS | DELIBERATE, "it was taken back to another revision: it stays there until a source changes again, or until `reroll release`"
+    REVISION_MISSING = "RevisionMissing", WARNING | EVENT | HOLDS, "a copy that its pods use is gone, and its source has changed since; undo to another revision, `reroll release` it, or restore the copy"
+    PINS_REMOVED = "PinsRemoved", WARNING | EVENT | HOLDS, "another tool keeps removing the pins from its template, so they are put back only every few minutes; configure that tool to leave them alone, or use the mode `admission`"
+    COPY_REFUSED = "CopyRefused", WARNING | EVENT | HOLDS, "a copy of a source cannot be made, so nothing is rolled; it is tried again"
+    SOURCE_MISSING = "SourceMissing", WARNING | EVENT | HOLDS, "a source that its pods cannot start without does not exist", "SourceMissing"
+    HELD = "Held", WARNING | EVENT | HOLDS | DELIBERATE, "a hold keeps it from rolling; `reroll release` lets it go"
+    PAUSED = "Paused", WARNING | EVENT | HOLDS | DELIBERATE, "the workload is paused or suspended; it rolls when that ends"
+    RESTING = "Resting", WARNING | EVENT | HOLDS | DELIBERATE, "it rolled recently; further changes are gathered until its pause is over"
+    DEBOUNCING = "Debouncing", HOLDS, "its configuration has just changed; waiting until changes stop"
+    PACED = "Paced", HOLDS, "too many workloads roll at once; it waits for its turn at the configured rate"
+    TOO_MANY_SOURCES = "TooManySources", WARNING | EVENT | HOLDS, "it has more sources than fit in one annotation in Kubernetes, so it never rolls"
+    SOURCE_FORBIDDEN = "SourceForbidden", WARNING | EVENT | POLLED, "a source may not be read; grant `get` on it", "Forbidden"
+    WAITING = "Waiting", HOLDS, "the content of its sources is being read"
+    EVICTION_REFUSED = "EvictionRefused", WARNING | EVENT | HOLDS, "a pod cannot be evicted now; the eviction is tried again"
+    RELOAD_REFUSED = "ReloadRefused", WARNING | EVENT | HOLDS, "a pod did not accept the request to reload its configuration; the request is tried again"
+    LOOKING_BACK = "LookingBack", HOLDS, "its revisions are being read to see what happened while no controller was watching"
 
     # What becomes of an Injection
-    INJECTED = "Injected", "the value is in the field that the Injection names"
-    DRY_RUN = "DryRun", "nothing is written, because the Injection is a dry run"
-    REMOVED = "Removed", "the Injection is gone, and its value was removed from the field"
-    CLAIMED = "Claimed", "another Injection, which was there first, writes to the same field"
-    TAKEN_BACK = (
-        "TakenBack",
-        "somebody else took the field back again and again; it is left to them for now",
-    )
-    NOT_ALLOWED = (
-        "NotAllowed",
-        "an object does not let the namespace of the Injection use it; annotate it",
-    )
-    TARGET_MISSING = "TargetMissing", "the object to write to does not exist, or its kind does not"
-    INVALID_INJECTION = "InvalidInjection", "the Injection says what cannot be done"
-    INVALID_VALUE = "InvalidValue", "no value could be made from the sources of the Injection"
-    LOOP = "Loop", "the Injection would write into what it is made from"
+    INJECTED = "Injected", EVENT, "the value is in the field that the Injection names", "Ready"
+    DRY_RUN = "DryRun", WARNING | EVENT, "nothing is written, because the Injection is a dry run"
+    REMOVED = "Removed", EVENT, "the Injection is gone, and its value was removed from the field"
+    CLAIMED = "Claimed", WARNING | EVENT | CONTESTED, "an Injection that was there first writes to the same field", "Conflict"
+    TAKEN_BACK = "TakenBack", WARNING | EVENT, "another writer keeps taking the field back; the field is left to that writer for now", "Conflict"
+    NOT_ALLOWED = "NotAllowed", WARNING | EVENT | POLLED, "an object does not allow the namespace of the Injection to use it; annotate it", "Forbidden"
+    TARGET_MISSING = "TargetMissing", WARNING | EVENT | POLLED, "the object to write to does not exist, or its kind does not"
+    INVALID_INJECTION = "InvalidInjection", WARNING | EVENT, "the Injection asks for something that cannot be done"
+    INVALID_VALUE = "InvalidValue", WARNING | EVENT, "no value could be made from the sources of the Injection"
+    LOOP = "Loop", WARNING | EVENT | CONTESTED, "the Injection would write into what it reads from"
 
     # Why there is nothing to do
-    UP_TO_DATE = "UpToDate", "its pods were made with the current configuration"
-    NOT_ENABLED = "NotEnabled", "the workload did not opt in"
-    OPTED_OUT = "OptedOut", "the workload opted out"
-    ENDED = "Ended", "the workload has finished or is being deleted"
+    UP_TO_DATE = "UpToDate", QUIET, "its pods were made with the current configuration"
+    NOT_ENABLED = "NotEnabled", QUIET | OUT, "the workload did not opt in"
+    OPTED_OUT = "OptedOut", QUIET | OUT, "the workload opted out"
+    ENDED = "Ended", QUIET, "the workload has finished or is being deleted"
 
     # What went wrong
-    INVALID_ANNOTATION = "InvalidAnnotation", "an annotation has a value that cannot be used"
-    PODS_NOT_REWRITTEN = (
-        "PodsNotRewritten",
-        (
-            "nothing rewrites pods in its namespace when they are made, so they use its sources "
-            "themselves; run `reroll pins install`, or use the mode `template`"
-        ),
-    )
-    OTHER_CONTROLLER = (
-        "OtherController",
-        "another controller rolls the workload for the same annotations",
-    )
-    REJECTED = "Rejected", "the API server refused the change"
-    FORBIDDEN = (
-        "Forbidden",
-        "the change is not allowed: a right is missing, or admission refuses it",
-    )
-    FAILED = "Failed", "the change could not be made yet; it is tried again"
-    FEATURE_OFF = "FeatureOff", "a feature lacks a right or an API; the others work"
+    INVALID_ANNOTATION = "InvalidAnnotation", WARNING, "an annotation has a value that cannot be used"
+    PODS_NOT_REWRITTEN = "PodsNotRewritten", WARNING | LASTING, "nothing rewrites pods in its namespace when they are created, so they use its sources themselves; run `reroll pins install`, or use the mode `template`"
+    OTHER_CONTROLLER = "OtherController", WARNING | LASTING, "another controller rolls the workload for the same annotations"
+    REJECTED = "Rejected", WARNING | EVENT | POLLED, "the API server refused the change"
+    FORBIDDEN = "Forbidden", WARNING | EVENT | POLLED, "the change is not allowed: a right is missing, or admission refuses it", "Forbidden"
+    FAILED = "Failed", WARNING | EVENT | POLLED, "the change could not be made yet; it is tried again"
+    FEATURE_OFF = "FeatureOff", WARNING, "a feature lacks a right or an API; the others work"
+    # fmt: on

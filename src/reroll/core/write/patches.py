@@ -1,24 +1,24 @@
-"""A plan to the one JSON Patch that carries it out.
+"""Edits of a workload as the one JSON Patch that carries them out.
 
 The first operation tests the old record, so a decision made on an old view never wins, and changes
 of status during a rollout never conflict. A test with `null` holds where nothing is there, but only
 below a parent that exists; so it is also what guards each parent that has to be made.
 """
 
+from collections.abc import Callable, Iterable
 from datetime import UTC, timedelta
 from functools import lru_cache
 from typing import Any
 
 import msgspec
 
-from reroll.core.decide.plan import Plan
+from reroll.core.decide.actions import Edit, Pause, Pin, Restart, Resume, SetMarks, WriteRecord
 from reroll.core.model.marks import Carrier, Mark, own_mark, written
 from reroll.core.model.record import write
 from reroll.core.observe.workload import Workload
-from reroll.core.policy.policy import Pause
 from reroll.core.revisions.pins import PINS
 from reroll.core.tables.annotations import HOLD, STATE
-from reroll.core.tables.kinds import Kind, Path, Strategy
+from reroll.core.tables.kinds import Kind, Path
 
 Operation = dict[str, Any]
 Steps = tuple[str | int, ...]
@@ -31,42 +31,23 @@ def pointer(*steps: str | int) -> str:
     return "".join("/" + str(step).replace("~", "~0").replace("/", "~1") for step in steps)
 
 
-def patch(
-    workload: Workload, kind: Kind, plan: Plan, pause: Pause | None = None
-) -> list[Operation]:
+class _Draft:
+    """A patch as it grows: what earlier edits made is there for later ones."""
+
+    __slots__ = ("changes_template", "kind", "operations", "workload")
+
+    def __init__(self, workload: Workload, kind: Kind) -> None:
+        self.workload, self.kind = workload, kind
+        self.operations: list[Operation] = []
+        self.changes_template = False
+
+
+def patch(workload: Workload, kind: Kind, edits: Iterable[Edit]) -> list[Operation]:
     """The record, and with it whatever makes the workload roll, guarded by the old record."""
-    operations = _record(workload, write(plan.record), plan) if plan.record else []
-    if operations:
-        workload = msgspec.structs.replace(workload, has_annotations=True)
-    is_new = bool(plan.renames) or (
-        plan.pins is not None and (plan.pins or None) != workload.pins_text
-    )
-    if plan.pins or is_new:
-        operations += _pins(workload, kind, plan)
-        workload = msgspec.structs.replace(
-            workload, has_template_metadata=True, has_template_annotations=True
-        )
-    if plan.roll is Strategy.RESTART and not (kind.restart_at and is_new):
-        # A changed template replaces the pods already.
-        operations += _restart(workload, kind, plan)
-    elif plan.roll in _MARKED:
-        operations += _marks(workload, kind, plan.marks)
-    if pause is not None and plan.pause is not None:
-        operations += _pause(workload, kind, plan, pause)
-    return operations
-
-
-def _pause(workload: Workload, kind: Kind, plan: Plan, pause: Pause) -> list[Operation]:
-    """Keep a roll back, and tell since when; or let it go. Somebody else's pause stays."""
-    mark: Path = ("metadata", "annotations", pause.mark)
-    if plan.pause and plan.record:
-        at = plan.record.at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-        return [_test(kind.still, None), _add(kind.still, value=True), _add(mark, at)]
-    guard = _test(mark, workload.annotations.get(pause.mark))
-    done = [guard, {"op": "remove", "path": pointer(*mark)}]
-    if workload.still:
-        done += [_test(kind.still, value=True), {"op": "remove", "path": pointer(*kind.still)}]
-    return done
+    draft = _Draft(workload, kind)
+    for edit in edits:
+        _EDITS[type(edit)](draft, edit)
+    return draft.operations
 
 
 def writes_template(kind: Kind, operations: list[Operation]) -> bool:
@@ -76,55 +57,91 @@ def writes_template(kind: Kind, operations: list[Operation]) -> bool:
     return any(o["op"] != "test" and o["path"].startswith(places) for o in operations)
 
 
-def _record(workload: Workload, text: str, plan: Plan) -> list[Operation]:
-    annotations: Path = ("metadata", "annotations")
-    # Somebody may have held it since, and that must not come too late.
-    hold = [_test((*annotations, HOLD), workload.annotations.get(HOLD))] if plan.roll else []
-    return [
+def _record(draft: _Draft, edit: WriteRecord) -> None:
+    workload, annotations = draft.workload, _ANNOTATIONS
+    hold = [_test((*annotations, HOLD), workload.annotations.get(HOLD))] if edit.unless_held else []
+    draft.operations += [
         *_parent(annotations, exists=workload.has_annotations),
         _test((*annotations, STATE), workload.record_text),
         _test(("metadata", "uid"), workload.uid),
         *hold,
-        _add((*annotations, STATE), text),
+        _add((*annotations, STATE), write(edit.record)),
     ]
+    draft.workload = msgspec.structs.replace(workload, has_annotations=True)
 
 
-def _restart(workload: Workload, kind: Kind, plan: Plan) -> list[Operation]:
-    moment = plan.record.at if plan.record else plan.at
-    if moment is None:
-        return []
-    at = moment.astimezone(UTC)
-    if kind.restart_at:
-        # Pods are made in whole seconds and replaced if older than this: the next second is later
-        # than any pod with the old content.
-        at = at.replace(microsecond=0) + timedelta(seconds=1)
-        return [_add(kind.restart_at, at.strftime("%Y-%m-%dT%H:%M:%SZ"))]
-    if kind.stamp and kind.stamp.restarts:
-        return _annotated(workload, kind, [own_mark(kind.stamp, "", moment)])
-    return _annotated(workload, kind, [Mark(RESTARTED_AT, written(moment))])
-
-
-def _pins(workload: Workload, kind: Kind, plan: Plan) -> list[Operation]:
+def _pins(draft: _Draft, edit: Pin) -> None:
     """The copies that pods of the template use. Nobody else's choice is written over unseen."""
+    workload, kind = draft.workload, draft.kind
+    is_new = bool(edit.renames) or (edit.pins or None) != workload.pins_text
+    if not edit.pins and not is_new:
+        return
     metadata: Path = (*kind.template, "metadata")
     annotations = (*metadata, "annotations")
     here = (*annotations, PINS)
-    operations = [
+    draft.operations += [
         *_parent(metadata, exists=workload.has_template_metadata),
         *_parent(annotations, exists=workload.has_template_annotations),
         _test(here, workload.pins_text),
     ]
-    if plan.pins:
-        operations.append(_add(here, plan.pins))
+    if edit.pins:
+        draft.operations.append(_add(here, edit.pins))
     elif workload.pins_text is not None:
-        operations.append({"op": "remove", "path": pointer(*here)})
-    for one in plan.renames:
-        field: Steps = (*kind.template, "spec", *one.steps)
-        operations += [_test(field, one.plain), _add(field, one.copy)]
-    return operations
+        draft.operations.append(_remove(here))
+    for rename in edit.renames:
+        field: Steps = (*kind.template, "spec", *rename.steps)
+        draft.operations += [_test(field, rename.plain), _add(field, rename.copy)]
+    draft.changes_template = is_new
+    draft.workload = msgspec.structs.replace(
+        workload, has_template_metadata=True, has_template_annotations=True
+    )
 
 
-_MARKED = frozenset((Strategy.STAMP, Strategy.ENV))
+def _restart(draft: _Draft, edit: Restart) -> None:
+    kind = draft.kind
+    if kind.restart_at and draft.changes_template:
+        return  # A changed template replaces the pods already.
+    if kind.restart_at:
+        # Pods are made in whole seconds and replaced if older than this: the next second is later
+        # than any pod with the old content.
+        at = edit.at.astimezone(UTC).replace(microsecond=0) + timedelta(seconds=1)
+        draft.operations.append(_add(kind.restart_at, at.strftime(_SECONDS)))
+        return
+    mark = Mark(RESTARTED_AT, written(edit.at))
+    if kind.stamp and kind.stamp.restarts:
+        mark = own_mark(kind.stamp, "", edit.at)
+    draft.operations += _annotated(draft.workload, kind, [mark])
+
+
+def _set_marks(draft: _Draft, edit: SetMarks) -> None:
+    draft.operations += _marks(draft.workload, draft.kind, edit.marks)
+
+
+def _pause(draft: _Draft, edit: Pause) -> None:
+    """Keep a roll back, and say since when. A pause that is not ours stays."""
+    still, at = draft.kind.still, edit.at.astimezone(UTC).strftime(_SECONDS)
+    mark: Path = (*_ANNOTATIONS, edit.mark)
+    draft.operations += [_test(still, None), _add(still, value=True), _add(mark, at)]
+
+
+def _resume(draft: _Draft, edit: Resume) -> None:
+    still, workload = draft.kind.still, draft.workload
+    mark: Path = (*_ANNOTATIONS, edit.mark)
+    draft.operations += [_test(mark, workload.annotations.get(edit.mark)), _remove(mark)]
+    if workload.still:
+        draft.operations += [_test(still, value=True), _remove(still)]
+
+
+_ANNOTATIONS: Path = ("metadata", "annotations")
+_SECONDS = "%Y-%m-%dT%H:%M:%SZ"
+_EDITS: dict[type[Edit], Callable[[_Draft, Any], None]] = {
+    WriteRecord: _record,
+    Pin: _pins,
+    Restart: _restart,
+    SetMarks: _set_marks,
+    Pause: _pause,
+    Resume: _resume,
+}
 
 
 def _marks(workload: Workload, kind: Kind, marks: tuple[Mark, ...]) -> list[Operation]:
@@ -183,7 +200,7 @@ def _environment(carrier: Carrier, kind: Kind, place: int, marks: list[Mark]) ->
 def _variable(path: Steps, mark: Mark) -> list[Operation]:
     guard = _test((*path, "name"), mark.name)
     if mark.value is None:
-        return [guard, {"op": "remove", "path": pointer(*path)}]
+        return [guard, _remove(path)]
     return [guard, {"op": "replace", "path": pointer(*path), "value": _named(mark)}]
 
 
@@ -202,3 +219,7 @@ def _test(path: Steps, value: object) -> Operation:
 
 def _add(path: Steps, value: object) -> Operation:
     return {"op": "add", "path": pointer(*path), "value": value}
+
+
+def _remove(path: Steps) -> Operation:
+    return {"op": "remove", "path": pointer(*path)}

@@ -1,110 +1,109 @@
-"""Makes copies of sources: of exactly what was decided on, and owned before anybody uses them.
+"""Makes copies of sources: of exactly what was decided on, and owned before any pod uses them.
 
-A copy that exists is used as it is, if it holds what its name says. One that somebody made anew
-with something else in it is deleted, that very one, and made again. Content is fetched for it,
-sent, and dropped.
+A copy that exists is used as it is, if it holds what its name says. One that holds something else
+is deleted, that very one, and made again. Content is fetched for it, sent, and dropped.
 """
 
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import Any
 
 import msgspec
 
+from reroll.core.decide.actions import MakeCopies
 from reroll.core.model.content import Content
-from reroll.core.model.key import Key
+from reroll.core.model.key import Key, Problem
 from reroll.core.model.moment import Moment
 from reroll.core.observe.snapshot import Snapshot
 from reroll.core.revisions.copies import copy_marks, copy_names
 from reroll.core.tables.kinds import SourceKind
 from reroll.core.tables.reasons import Reason
-from reroll.engine.content import Source, Stub, content, is_same
+from reroll.engine.content import Source, content, is_same
 from reroll.engine.copies import Copies
+from reroll.engine.outcome import SLOWLY, Amended, Blocked, Step, Turn
 from reroll.engine.sources import Sources
-from reroll.kube import wire
+from reroll.kube import api, resources, wire
 from reroll.kube.client import Client
 from reroll.kube.errors import AlreadyExists, Conflict, Forbidden, Invalid, NotFound, Rejected
-from reroll.kube.objects import Owner
+from reroll.kube.objects import OwnerRef, Stub
+from reroll.kube.wire import Resource
 
-_source = msgspec.json.Decoder(Source)
-_stub = msgspec.json.Decoder(Stub)
-_KEPT: tuple[str, ...] = ("data", "binaryData", "type")
+_CONTENT_FIELDS: tuple[str, ...] = ("data", "binaryData", "type")
 _REFUSALS = (Forbidden, Invalid, Rejected)
 
 
-class RefusedError(Exception):
-    """A copy that cannot be made: a sentence with the words of the API server."""
-
-
-class Maker:
+class CopyMaker:
     def __init__(self, client: Client, sources: Sources, copies: Copies) -> None:
         self._client, self._sources, self._copies = client, sources, copies
 
-    async def make(
-        self, seen: Snapshot, wanted: Iterable[tuple[Key, str]], owner: Owner | None
-    ) -> list[Key]:
-        """Have these copies there, with this owner; those that were another's until now.
+    async def make(self, turn: Turn, action: MakeCopies) -> Step:
+        """Have these copies exist, owned by the workload.
 
-        Raises `Conflict` where a source is not what was decided on, and `RefusedError`.
+        Raises `Conflict` where a source is not what was decided on.
         """
-        replaced = []
-        for source, name in wanted:
+        snapshot, replaced = turn.snapshot, []
+        owner = None if snapshot.kind.fixed else owner_of(snapshot)
+        for source, name in action.copies:
             copy = Key(source.kind, source.namespace, name)
-            if self._is_there(seen, copy, owner):
+            if self._exists(snapshot, copy, owner):
                 continue
             try:
-                if await self._make(seen, source, copy, owner):
+                if await self._make(snapshot, source, copy, owner):
                     replaced.append(copy)
             except _REFUSALS as error:
-                reason = Reason.COPY_REFUSED.sentence
-                raise RefusedError(f"{reason}: {copy}: {error.message}") from error
-        return replaced
+                reason = Reason.COPY_REFUSED
+                return Blocked(reason, f"{reason.sentence}: {copy}: {error.message}", SLOWLY)
+        if not replaced or turn.plan.reason is Reason.COPY_RESTORED:
+            return Amended()
+        names = ", ".join(map(str, replaced))
+        problem = Problem(f"{Reason.COPY_RESTORED.sentence}: {names}", Reason.COPY_RESTORED)
+        return Amended(problems=(problem,))
 
-    def _is_there(self, seen: Snapshot, copy: Key, owner: Owner | None) -> bool:
+    def _exists(self, snapshot: Snapshot, copy: Key, owner: OwnerRef | None) -> bool:
         known = self._copies.get(copy)
-        if known is None or copy in seen.copies_missing:
+        if known is None or copy in snapshot.copies_missing:
             return False
         return owner is None or owner.uid in known.owner_ids
 
-    async def _make(self, seen: Snapshot, source: Key, copy: Key, owner: Owner | None) -> bool:
-        """Whether another one was in its place."""
-        decided_on = seen.sources.get(source)
+    async def _make(
+        self, snapshot: Snapshot, source: Key, copy: Key, owner: OwnerRef | None
+    ) -> bool:
+        """Whether another object was in its place."""
+        decided_on = snapshot.sources.get(source)
         if not isinstance(decided_on, Content) or copy.name not in copy_names(source, decided_on):
             # A pin that stays though its source holds something else that does not matter here.
             await self._own(copy, owner)
             return False
-        document = await self._fetch(seen, source, decided_on)
-        body = _copy(document, source, copy, owner)
+        document = await self._fetch(snapshot, source, decided_on)
+        body = _body(document, source, copy, owner)
         try:
             await self._create(copy, body)
         except AlreadyExists:
             return await self._reuse(source, copy, decided_on, body, owner)
         return False
 
-    async def _fetch(self, seen: Snapshot, source: Key, decided_on: Content) -> dict[str, Any]:
+    async def _fetch(self, snapshot: Snapshot, source: Key, decided_on: Content) -> dict[str, Any]:
         """The source as it is, which must be what was decided on."""
         row = self._sources.rows[source.kind]
-        request = wire.get(wire.resource_of(row), source.namespace, source.name)
-        changed = f"{source} changed while {seen.workload.key} was about to roll"
+        changed = f"{source} changed while {snapshot.workload.key} was about to roll"
+        request = wire.get(resources.of(row), source.namespace, source.name)
         try:
             raw = await self._client.send(request)
         except NotFound:
             raise Conflict(changed) from None
-        found = _source.decode(raw)
-        if not is_same(decided_on, self._content(row, found)):
-            self._sources.seen(row, found, watched=False)
+        served = msgspec.json.decode(raw, type=Source)
+        if not is_same(decided_on, self._content(row, served)):
+            self._sources.seen(row, served, watched=False)
             raise Conflict(changed)
         document: dict[str, Any] = msgspec.json.decode(raw)
         return document
 
-    def _content(self, row: SourceKind, found: Source) -> Content:
-        return content(found, self._sources.keyring if row.keyed else None, Moment())
+    def _content(self, row: SourceKind, source: Source) -> Content:
+        return content(source, self._sources.keyring if row.keyed else None, Moment())
 
     async def _create(self, copy: Key, body: dict[str, Any]) -> None:
-        request = wire.create(self._resource(copy), copy.namespace, body)
-        # What it holds is not worth sending back.
-        raw = await self._client.send(replace(request, accept=wire.METADATA))
-        self._copies.made(copy, _stub.decode(raw).metadata)
+        # Only its metadata comes back: what it holds is not worth sending.
+        stub = await api.create(self._client, self._resource(copy), copy.namespace, body, Stub)
+        self._copies.made(copy, stub.metadata)
 
     async def _reuse(
         self,
@@ -112,34 +111,28 @@ class Maker:
         copy: Key,
         decided_on: Content,
         body: dict[str, Any],
-        owner: Owner | None,
+        owner: OwnerRef | None,
     ) -> bool:
-        """One of that name is there: take it if it is a copy of this, else put ours there."""
-        row = self._sources.rows[copy.kind]
-        try:
-            raw = await self._client.send(wire.get(self._resource(copy), copy.namespace, copy.name))
-        except NotFound:
-            raise Conflict(f"{copy} was deleted at this moment") from None
-        found = _source.decode(raw)
-        holds = self._content(row, found)
+        """One of that name exists: take it if it is a copy of this, else put ours there."""
+        place = self._resource(copy), copy.namespace, copy.name
+        served = await api.find(self._client, *place, Source)
+        if served is None:
+            raise Conflict(f"{copy} was deleted at this moment")
+        holds = self._content(self._sources.rows[copy.kind], served)
         if is_same(decided_on, holds) and holds.immutable and holds.type == decided_on.type:
-            self._copies.made(copy, found.metadata)
+            self._copies.made(copy, served.metadata)
             await self._own(copy, owner)
             return False
         if holds.immutable and copy.name in copy_names(source, holds):
             raise Rejected(f"another content of {source} has the same digest; change {source}")
-        if found.metadata.deletion_timestamp is None:
-            request = wire.delete(
-                self._resource(copy), copy.namespace, copy.name, uid=found.metadata.uid
-            )
-            try:
-                await self._client.send(request)
-            except NotFound:  # not the workload, which would be forgotten
-                raise Conflict(f"{copy} was deleted at this moment") from None
+        if served.metadata.deletion_timestamp is None and not await api.delete(
+            self._client, *place, uid=served.metadata.uid
+        ):
+            raise Conflict(f"{copy} was deleted at this moment")
         await self._create(copy, body)
         return True
 
-    async def _own(self, copy: Key, owner: Owner | None) -> None:
+    async def _own(self, copy: Key, owner: OwnerRef | None) -> None:
         known = self._copies.get(copy)
         if owner is None or (known is not None and owner.uid in known.owner_ids):
             return
@@ -150,42 +143,49 @@ class Maker:
         except NotFound:
             raise Conflict(f"{copy} was deleted at this moment") from None
 
-    def _resource(self, copy: Key) -> wire.Resource:
-        return wire.resource_of(self._sources.rows[copy.kind])
+    def _resource(self, copy: Key) -> Resource:
+        return resources.of(self._sources.rows[copy.kind])
+
+
+def owner_of(snapshot: Snapshot) -> OwnerRef:
+    """The workload, as an owner of its copies."""
+    resource, workload = resources.of(snapshot.kind), snapshot.workload
+    return OwnerRef(resource.api_version, resource.kind, workload.key.name, workload.uid)
 
 
 async def change_owners(
     client: Client,
-    resource: wire.Resource,
+    resource: Resource,
     copy: Key,
     copies: Copies,
-    add: Iterable[Owner],
+    add: Iterable[OwnerRef],
     drop: Iterable[str] = (),
 ) -> None:
-    """Add owners to a copy and take others away, by uid, whoever else changes them meanwhile."""
+    """Add owners to a copy and take others away, by uid, whatever else changes at the same time."""
     owners: list[dict[str, Any]] = [owner.reference for owner in add]
     owners += [{"$patch": "delete", "uid": uid} for uid in drop]
     known = copies.get(copy)
     guard = {"uid": known.uid} if known else {}
     body = {"metadata": {**guard, "ownerReferences": owners}}
-    request = wire.strategic_patch(resource, copy.namespace, copy.name, body)
-    raw = await client.send(replace(request, accept=wire.METADATA))
-    copies.made(copy, _stub.decode(raw).metadata)
+    stub = await api.strategic(client, resource, copy.namespace, copy.name, body, Stub)
+    copies.made(copy, stub.metadata)
 
 
-def _copy(document: dict[str, Any], source: Key, copy: Key, owner: Owner | None) -> dict[str, Any]:
-    """The whole content, and nothing else of the source: its labels are read by other tools."""
+def _body(
+    document: dict[str, Any], source: Key, copy: Key, owner: OwnerRef | None
+) -> dict[str, Any]:
+    """The whole content, and nothing else of the source: other tools read its labels."""
     labels, annotations = copy_marks(source.name)
     metadata: dict[str, Any] = {"name": copy.name, "namespace": copy.namespace, "labels": labels}
     if annotations:
         metadata["annotations"] = annotations
     if owner is not None:
         metadata["ownerReferences"] = [owner.reference]
-    kept = {field: document[field] for field in _KEPT if field in document}
+    holds = {field: document[field] for field in _CONTENT_FIELDS if field in document}
     return {
         "apiVersion": "v1",
         "kind": copy.kind,
         "metadata": metadata,
         "immutable": True,
-        **kept,
+        **holds,
     }

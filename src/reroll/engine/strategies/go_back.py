@@ -1,8 +1,9 @@
-"""Go back to the template that a workload had before this run, as `kubectl rollout undo` does.
+"""Goes back to an earlier template, as `kubectl rollout undo` does.
 
 One patch: only if the workload still has the record and the template that the roll wrote, so that
-nothing of what somebody did meanwhile is lost. The new record declines the content, so that neither
-a controller nor the next run rolls forward until a source changes again.
+no change by anybody else is lost. The new record declines the content, so that neither a controller
+nor the next run rolls forward until a source changes again. Where the earlier template is not
+given, it is read from the revisions that Kubernetes keeps: a restart in between loses nothing.
 """
 
 import copy
@@ -10,53 +11,116 @@ from typing import Any
 
 import msgspec
 
-from reroll.clock import Clock
-from reroll.core.decide.chains import declined
+from reroll.core.decide.actions import GoBack
 from reroll.core.model.metadata import Manifest, pick
 from reroll.core.model.podspec import without_empty
 from reroll.core.model.record import write
+from reroll.core.observe.snapshot import Snapshot
 from reroll.core.policy.vocabulary import Vocabulary
 from reroll.core.revisions.copies import write_pins_into
 from reroll.core.revisions.pins import PINS, read_pins
 from reroll.core.tables.annotations import STATE
-from reroll.core.write.patches import RESTARTED_AT, pointer
-from reroll.engine.listing import Look
-from reroll.kube import wire
+from reroll.core.write.patches import RESTARTED_AT, Operation, pointer
+from reroll.engine.outcome import Done, Step, Turn
+from reroll.engine.world import World
+from reroll.kube import api, resources
 from reroll.kube.client import Client
-from reroll.kube.errors import Invalid
-from reroll.pipeline.work import Work
+from reroll.kube.errors import Invalid, NotFound
+from reroll.kube.objects import Revision, is_owned_by
 
-_manifest = msgspec.json.Decoder(Manifest)
+_HASHES = ("pod-template-hash", "rollouts-pod-template-hash")
+"""Labels that the controller of a workload adds to the templates of its revisions."""
 
 
 class NoWayBackError(Exception):
-    """There is nothing to go back to, or somebody else went on from here."""
+    """There is nothing to go back to, or the workload was changed by somebody else."""
 
 
-async def undo(client: Client, clock: Clock, look: Look, work: Work, now: Any) -> None:
-    """`now`: the template that the workload has."""
-    if not work.kind.template:
-        raise NoWayBackError("it has no pod template to go back to")
-    raw, words = pick(work.before, work.kind.template), look.world.dialects.words
-    before = msgspec.json.decode(raw) if raw else {}
-    rolled = now if work.after is None else work.after
-    if _bare(now, words) != _bare(before, words) or without_empty(now) != without_empty(rolled):
-        raise NoWayBackError("somebody else changed its template meanwhile")
-    if before == now:
-        raise NoWayBackError("its template never changed, only its pods were replaced")
-    key, path = work.key, pointer(*work.kind.template)
-    operations = [
-        {"op": "test", "path": "/metadata/uid", "value": work.before.metadata.uid},
+class Rollback:
+    def __init__(self, client: Client, world: World) -> None:
+        self._client, self._world = client, world
+
+    async def go_back(self, turn: Turn, action: GoBack) -> Step:
+        """Raises `NoWayBackError` where the workload is not as the roll left it."""
+        snapshot, kind, key = turn.snapshot, turn.snapshot.kind, turn.key
+        if not kind.template:
+            raise NoWayBackError("it has no pod template to go back to")
+        place = resources.of(kind), key.namespace, key.name
+        manifest = await api.find(self._client, *place, Manifest)
+        if manifest is None or manifest.metadata.uid != snapshot.workload.uid:
+            raise NotFound(f"{key} was deleted")
+        now = _decoded(pick(manifest, kind.template))
+        earlier = await self._earlier(snapshot, action, now)
+        if action.template is not None and earlier == now and action.rolled is not None:
+            self._world.workload_seen(kind, manifest)
+            return Done()  # It was done, and the answer was lost.
+        self._check(earlier, now, action)
+        operations = _operations(snapshot, action, now, earlier)
+        try:
+            answer = await api.patch(self._client, *place, operations, Manifest)
+        except Invalid:
+            raise NoWayBackError("it was changed by somebody else") from None
+        self._world.workload_seen(kind, answer, watched=True)
+        return Done()
+
+    def _check(self, earlier: Any, now: Any, action: GoBack) -> None:
+        """Nothing but a roll of ours is undone."""
+        words = self._world.dialects.words
+        rolled = now if action.rolled is None else _decoded(action.rolled)
+        if _bare(now, words) != _bare(earlier, words) or without_empty(now) != without_empty(
+            rolled
+        ):
+            raise NoWayBackError("its template was changed by somebody else")
+        if earlier == now:
+            raise NoWayBackError("its template never changed, only its pods were replaced")
+
+    async def _earlier(self, snapshot: Snapshot, action: GoBack, now: Any) -> Any:
+        if action.template is not None:
+            return _decoded(action.template)
+        resource = resources.REVISIONS.get(snapshot.kind.revisions)
+        if resource is None:
+            raise NoWayBackError(f"a {snapshot.kind.name} keeps no earlier templates")
+        workload = snapshot.workload
+        revisions = await api.every(
+            self._client,
+            resource,
+            workload.key.namespace,
+            Revision,
+            label_selector=api.selector(workload.selector) or None,
+        )
+        own = [one for one in revisions if is_owned_by(one.metadata, workload.uid)]
+        for revision in sorted(own, key=lambda one: one.number, reverse=True):
+            template = _template_of(revision)
+            if without_empty(template) != without_empty(now):
+                return template
+        raise NoWayBackError("no earlier revision of it is left")
+
+
+def _template_of(revision: Revision) -> Any:
+    """The template that a ReplicaSet or ControllerRevision keeps, as the workload had it."""
+    document = _decoded(revision.data) or {}
+    if template := (document.get("spec") or {}).get("template"):
+        return {name: value for name, value in template.items() if name != "$patch"}
+    template = (_decoded(revision.spec) or {}).get("template") or {}
+    metadata = dict(template.get("metadata") or {})
+    labels = metadata.get("labels") or {}
+    metadata["labels"] = {name: value for name, value in labels.items() if name not in _HASHES}
+    return {**template, "metadata": metadata}
+
+
+def _operations(snapshot: Snapshot, action: GoBack, now: Any, earlier: Any) -> list[Operation]:
+    workload, path = snapshot.workload, pointer(*snapshot.kind.template)
+    operations: list[Operation] = [
+        {"op": "test", "path": "/metadata/uid", "value": workload.uid},
         {"op": "test", "path": path, "value": now},
-        *_record(clock, look, work),
-        {"op": "replace", "path": path, "value": before},
     ]
-    request = wire.json_patch(wire.resource_of(work.kind), key.namespace, key.name, operations)
-    try:
-        answer = await client.send(request)
-    except Invalid:
-        raise NoWayBackError("somebody else changed it meanwhile") from None
-    look.world.workload_seen(work.kind, _manifest.decode(answer), watched=True)
+    if action.record is not None:
+        record = pointer("metadata", "annotations", STATE)
+        operations += [
+            {"op": "test", "path": record, "value": workload.record_text},
+            {"op": "add", "path": record, "value": write(action.record)},
+        ]
+    return [*operations, {"op": "replace", "path": path, "value": earlier}]
 
 
 def _bare(template: Any, words: Vocabulary) -> Any:
@@ -81,14 +145,5 @@ def _is_mark(name: str, words: Vocabulary) -> bool:
     return name == RESTARTED_AT or words.is_mark(name)
 
 
-def _record(clock: Clock, look: Look, work: Work) -> list[dict[str, Any]]:
-    """The record that declines; none for a workload that has none."""
-    seen = look.world.snapshot(work.key, work.kind)
-    record = declined(seen, clock.now()) if seen else None
-    if seen is None or record is None:
-        return []
-    path = pointer("metadata", "annotations", STATE)
-    return [
-        {"op": "test", "path": path, "value": seen.workload.record_text},
-        {"op": "add", "path": path, "value": write(record)},
-    ]
+def _decoded(raw: msgspec.Raw | None) -> Any:
+    return msgspec.json.decode(raw) if raw else {}

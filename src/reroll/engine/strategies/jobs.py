@@ -1,12 +1,13 @@
 """The strategies that make Jobs: trigger and recreate.
 
-A Job is made anew in steps, because a running one cannot be changed: it is written down in a
-ControllerRevision, deleted, created, and then what was written down is deleted. Whoever finds one
-written down goes on from wherever that stopped, so a Job is never lost.
+A Job is replaced in steps, because a running one cannot be changed: it is written down in a
+ControllerRevision, deleted, created, and then the ControllerRevision is deleted. A process that
+finds one written down goes on from wherever that stopped, so a Job is never lost.
 """
 
 import asyncio
 import hashlib
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
@@ -16,251 +17,229 @@ from reroll.clock import Clock
 from reroll.controller.logs import Log
 from reroll.controller.pace import Backoff
 from reroll.controller.queue import Queue
-from reroll.controller.report import Report, Result, Teller
-from reroll.core.decide.plan import Plan
+from reroll.controller.report import Report, Result
+from reroll.controller.worker import Worker, delay_after
+from reroll.core.decide.actions import RecreateJob, StartJob
 from reroll.core.model.key import Key
 from reroll.core.model.marks import write_marks
 from reroll.core.model.metadata import Manifest, Metadata
-from reroll.core.model.podspec import given
 from reroll.core.model.record import write
 from reroll.core.observe.workload import Workload, has_ended
 from reroll.core.revisions.copies import write_pins_into
-from reroll.core.tables.annotations import DOMAIN, STATE
-from reroll.core.tables.kinds import Kind, Strategy
+from reroll.core.tables.annotations import STATE
 from reroll.core.tables.reasons import Reason
-from reroll.engine.executor import Outcome, Roller, Step, report
-from reroll.engine.reader import resource
+from reroll.engine.outcome import Done, Later, Outcome, Step, TakenOver, Turn, report_of
+from reroll.engine.strategies.pending_jobs import PENDING_JOB, PendingJob
 from reroll.engine.world import World
-from reroll.kube import wire
+from reroll.kube import api, resources, wire
 from reroll.kube.client import Client
-from reroll.kube.errors import AlreadyExists, ApiError, Conflict, NotFound
+from reroll.kube.errors import AlreadyExists, ApiError, Conflict, Malformed
+from reroll.kube.objects import Stub
+from reroll.kube.wire import Deletion, Resource
 
 log = Log("reroll")
-JOBS = wire.Resource("batch", "v1", "jobs", "Job")
-KEPT = wire.Resource("apps", "v1", "controllerrevisions", "ControllerRevision")
-KEPT_JOB = DOMAIN + "kept-job"
-"""The label of a ControllerRevision that keeps a Job while it is being made anew."""
 LOOK_AGAIN = 0.5
 PATIENCE = 60.0
 """Seconds that the pods of a deleted Job may take to end; most are given half of that."""
 SLOWLY = 10.0
 """Seconds between two looks at pods that take longer."""
 WORKERS = 4
-
-
-class _Stub(msgspec.Struct, gc=False):
-    metadata: Metadata
-
-
-class _Stubs(msgspec.Struct, gc=False):
-    items: list[_Stub] | None = None
-
-
-_manifest = msgspec.json.Decoder(Manifest)
+Publish = Callable[[Report], None]
 
 
 class Jobs:
-    """Holds what the steps need; `install` makes them known to the roller."""
-
-    def __init__(self, client: Client, clock: Clock, world: World, telemetry: Teller) -> None:
-        self._client, self._clock = client, clock
-        self._world, self._telemetry = world, telemetry
+    def __init__(self, client: Client, clock: Clock, world: World) -> None:
+        self._client, self._clock, self._world = client, clock, world
         self._backoff = Backoff(clock)
         self._queue: Queue[Key] = Queue(clock)
-        self._reports: dict[Key, Report] = {}
-        """What to tell when a Job is there again."""
-        self._going: dict[Key, float] = {}
+        self._turns: dict[Key, Turn] = {}
+        """What to report when a Job exists again."""
+        self._leaving: dict[Key, float] = {}
         """Since when a Job is seen to be deleted, in monotonic seconds."""
 
-    def install(self, roller: Roller) -> None:
-        roller.before[Strategy.TRIGGER] = self.trigger
-        roller.before[Strategy.RECREATE] = self.recreate
-
-    async def trigger(self, kind: Kind, seen: Workload, decided: Plan) -> Outcome:
+    async def start(self, turn: Turn, action: StartJob) -> Step:
         """Start a Job of the CronJob now.
 
         Its name holds what it is started for, so that it is started once.
         """
-        raw = await self._client.send(wire.get(resource(kind), seen.key.namespace, seen.key.name))
-        cron = msgspec.json.decode(raw)
-        number = decided.record.n if decided.record else 0
-        what = hashlib.sha256(f"{seen.uid} {number} {decided.stamp}".encode()).hexdigest()
-        job = _job_of(cron, f"{seen.key.name[:52]}-{what[:10]}")
-        write_marks(job["spec"]["template"], decided.marks)
-        _pin(job["spec"]["template"], seen, decided)
-        # It is there if somebody was stopped before the record was written.
+        workload, kind = turn.snapshot.workload, turn.snapshot.kind
+        cron = await self._document(resources.of(kind), turn.key)
+        number = action.record.n
+        what = hashlib.sha256(f"{workload.uid} {number} {action.stamp}".encode()).hexdigest()
+        job = _job_of(cron, f"{turn.key.name[:52]}-{what[:10]}")
+        write_marks(job["spec"]["template"], action.marks)
+        _pin(job["spec"]["template"], workload, action)
+        # It exists if the controller was stopped before the record was written.
         with suppress(AlreadyExists):
-            await self._client.send(wire.create(JOBS, seen.key.namespace, job))
-        return Step.DONE
+            await api.create(self._client, resources.JOBS, turn.key.namespace, job, Stub)
+        return Done()
 
-    async def recreate(self, kind: Kind, seen: Workload, decided: Plan) -> Outcome:
+    async def recreate(self, turn: Turn, action: RecreateJob) -> Step:
         """Write the Job down as it shall be, with its new record; `run` does the rest."""
-        raw = await self._client.send(wire.get(resource(kind), seen.key.namespace, seen.key.name))
-        manifest = _manifest.decode(raw)
-        if manifest.metadata.uid != seen.uid or decided.record is None or has_ended(manifest):
-            return LOOK_AGAIN
-        fresh = _fresh_job(msgspec.json.decode(raw))
-        fresh["metadata"].setdefault("annotations", {})[STATE] = write(decided.record)
-        write_marks(fresh["spec"]["template"], decided.marks)
-        _pin(fresh["spec"]["template"], seen, decided)
-        kept = Key(KEPT.kind, seen.key.namespace, f"{seen.key.name[:240]}-reroll-job")
+        workload = turn.snapshot.workload
+        document = await self._document(resources.JOBS, turn.key)
+        manifest = msgspec.json.decode(msgspec.json.encode(document), type=Manifest)
+        if manifest.metadata.uid != workload.uid or has_ended(manifest):
+            return Later(LOOK_AGAIN)
+        job = _fresh_job(document)
+        job["metadata"].setdefault("annotations", {})[STATE] = write(action.record)
+        write_marks(job["spec"]["template"], action.marks)
+        _pin(job["spec"]["template"], workload, action)
+        revisions = resources.CONTROLLER_REVISIONS
+        pending = Key(revisions.kind, turn.key.namespace, f"{turn.key.name[:240]}-reroll-job")
         body = {
-            "apiVersion": KEPT.api_version,
-            "kind": KEPT.kind,
-            "metadata": {"name": kept.name, "labels": {KEPT_JOB: "true"}},
+            "apiVersion": revisions.api_version,
+            "kind": revisions.kind,
+            "metadata": {"name": pending.name, "labels": {PENDING_JOB: "true"}},
             "revision": 1,
-            "data": {"uid": seen.uid, "job": fresh},
+            "data": {"uid": workload.uid, "job": job},
         }
         try:
-            await self._client.send(wire.create(KEPT, kept.namespace, body))
+            await api.create(self._client, revisions, pending.namespace, body, Stub)
         except AlreadyExists:
-            # Left by somebody who was stopped half way: that comes to its end first.
-            self._queue.add(kept)
-            return LOOK_AGAIN
-        self._reports[kept] = report(kind, seen, decided, Result.DONE)
-        self._queue.add(kept)
-        return Step.TAKEN
+            # Left by a process that was stopped half way: that comes to its end first.
+            self._queue.add(pending)
+            return Later(LOOK_AGAIN)
+        self._turns[pending] = turn
+        self._queue.add(pending)
+        return TakenOver()
 
-    # What was written down
+    async def _document(self, resource: Resource, key: Key) -> dict[str, Any]:
+        raw = await self._client.send(wire.get(resource, key.namespace, key.name))
+        document: dict[str, Any] = msgspec.json.decode(raw)
+        return document
 
-    async def run(self, namespaces: tuple[str | None, ...]) -> None:
-        """Bring Jobs that are being made anew to their end, also those of an earlier process."""
+    # Jobs that are written down
+
+    async def run(self, namespaces: tuple[str | None, ...], publish: Publish) -> None:
+        """Replace the Jobs that are written down, also by an earlier process; publish reports."""
+
+        async def reconcile(pending: Key) -> float | None:
+            outcome = await self._reconcile(pending)
+            for report in outcome.reports:
+                publish(report)
+            return outcome.delay
+
+        def failed(pending: Key, error: Exception) -> float:
+            for report in self._failed(pending, error):
+                publish(report)
+            return delay_after(self._backoff, pending, error)
+
+        worker = Worker(self._queue, reconcile, self._backoff, on_error=failed, noun="job")
         async with asyncio.TaskGroup() as group:
             for namespace in namespaces:
                 group.create_task(self._find(namespace))
-            for _ in range(WORKERS):
-                group.create_task(self._work())
+            group.create_task(worker.run(WORKERS))
 
     async def _find(self, namespace: str | None) -> None:
-        request = wire.list_page(
-            KEPT, namespace, limit=0, label_selector=KEPT_JOB, metadata_only=True
-        )
+        """Queue what an earlier process left."""
+        revisions = resources.CONTROLLER_REVISIONS
         while True:
             try:
-                raw = await self._client.send(request)
+                stubs = await api.every(
+                    self._client, revisions, namespace, Stub, label_selector=PENDING_JOB
+                )
                 break
             except ApiError as error:
-                log.warning("kept jobs", problem=str(error))
+                log.warning("pending jobs", problem=str(error))
                 await asyncio.sleep(self._backoff.failed(namespace, error.retry_after or 0.0))
-        for one in given(msgspec.json.decode(raw, type=_Stubs).items):
-            if self._world.namespaces.that_counts(one.metadata.namespace):
-                self._queue.add(Key(KEPT.kind, one.metadata.namespace, one.metadata.name))
+        for stub in stubs:
+            if self._world.namespaces.that_counts(stub.metadata.namespace):
+                self._queue.add(Key(revisions.kind, stub.metadata.namespace, stub.metadata.name))
 
-    async def _work(self) -> None:
-        while True:
-            kept = await self._queue.get()
-            try:
-                delay = await self._go_on(kept)
-                if delay is None:
-                    self._backoff.succeeded(kept)
-                    self._going.pop(kept, None)
-            except ApiError as error:
-                delay = self._backoff.failed(kept, error.retry_after or 0.0)
-                self._failed(kept, error)
-            finally:
-                self._queue.done(kept)
-            if delay is not None:
-                self._queue.add(kept, delay)
-
-    async def _go_on(self, kept: Key) -> float | None:
-        """Do the next steps; the seconds until it is worth looking again, if it is not done."""
+    async def _reconcile(self, pending: Key) -> Outcome:
+        """Do the next step."""
+        place = resources.CONTROLLER_REVISIONS, pending.namespace, pending.name
         try:
-            raw = await self._client.send(wire.get(KEPT, kept.namespace, kept.name))
-        except NotFound:
-            await self._is_done(kept)
-            return None
-        written: dict[str, Any] = msgspec.json.decode(raw)
-        job, old = written["data"]["job"], written["data"]["uid"]
-        there = await self._job(kept.namespace, job["metadata"]["name"])
-        if there is not None and there.metadata.uid == old:
-            if there.metadata.deletion_timestamp is not None:
-                return self._is_going(kept, there.metadata)
-            if not has_ended(there):
-                await self._delete(there.metadata)
-                return LOOK_AGAIN
-        if there is None:
-            raw = await self._client.send(wire.create(JOBS, kept.namespace, job))
-            there = _manifest.decode(raw)
-        with suppress(NotFound, Conflict):
-            uid = written["metadata"]["uid"]
-            await self._client.send(wire.delete(KEPT, kept.namespace, kept.name, uid=uid))
-        if there.metadata.uid == old:
-            self._left(kept, there.metadata)
-        else:
-            self._made(kept, there.metadata)
-        return None
+            written = await api.find(self._client, *place, PendingJob)
+        except Malformed as error:
+            # No Job can be made of it, and it stays as it is.
+            log.warning("pending job", revision=str(pending), problem=str(error))
+            return Outcome()
+        if written is None:
+            return await self._settled(pending)
+        old = written.data.uid
+        job = await self._job(written.key)
+        if job is not None and job.metadata.uid == old:
+            if job.metadata.deletion_timestamp is not None:
+                return self._waits(pending, job.metadata)
+            if not has_ended(job):
+                await self._delete(job.metadata)
+                return Outcome(delay=LOOK_AGAIN)
+        if job is None:
+            body = written.document
+            job = await api.create(self._client, resources.JOBS, pending.namespace, body, Manifest)
+        with suppress(Conflict):
+            await api.delete(self._client, *place, uid=written.metadata.uid)
+        self._leaving.pop(pending, None)
+        return self._replaced(pending, job.metadata, old)
 
     async def _delete(self, job: Metadata) -> None:
         """Its pods first: the old ones and the new ones never run at the same time.
 
-        Only as it was seen: it may have ended meanwhile, and is left alone then.
+        Only as it was seen: it may have ended since, and is left alone then.
         """
-        request = wire.delete(
-            JOBS,
-            job.namespace,
-            job.name,
-            uid=job.uid,
-            resource_version=job.resource_version,
-            propagation="Foreground",
-        )
-        with suppress(NotFound, Conflict):
-            await self._client.send(request)
+        guard: Deletion = {
+            "uid": job.uid,
+            "resource_version": job.resource_version,
+            "propagation": "Foreground",
+        }
+        with suppress(Conflict):
+            await api.delete(self._client, resources.JOBS, job.namespace, job.name, **guard)
 
-    def _is_going(self, kept: Key, job: Metadata) -> float:
-        """Its pods keep it there: for good, if their node is dead."""
+    def _waits(self, pending: Key, job: Metadata) -> Outcome:
+        """Its pods keep it: for good, if their node is dead."""
         now = self._clock.monotonic()
-        if now - self._going.setdefault(kept, now) < PATIENCE:
-            return LOOK_AGAIN
+        if now - self._leaving.setdefault(pending, now) < PATIENCE:
+            return Outcome(delay=LOOK_AGAIN)
         reason = Reason.FAILED
         pods = f"kubectl get pods -n {job.namespace} -l job-name={job.name}"
         message = f"{reason.sentence}: it is being deleted, but its pods do not end; see `{pods}`"
-        key = Key(JOBS.kind, job.namespace, job.name)
-        self._telemetry.tell(
-            Report(key, job.uid, JOBS.api_version, reason, message, result=Result.HELD)
-        )
-        return SLOWLY
+        key, api_version = Key("Job", job.namespace, job.name), resources.JOBS.api_version
+        report = Report(key, job.uid, api_version, reason, message, result=Result.HELD)
+        return Outcome((report,), SLOWLY)
 
-    async def _is_done(self, kept: Key) -> None:
+    async def _settled(self, pending: Key) -> Outcome:
         """Nothing is written down: it was done before, or by another leader."""
-        if told := self._reports.get(kept):
-            there = await self._job(kept.namespace, told.key.name)
-            if there is None or there.metadata.uid == told.uid:
-                del self._reports[kept]  # Somebody deleted it since, or it had ended.
-            else:
-                self._made(kept, there.metadata)
+        turn = self._turns.get(pending)
+        if turn is None:
+            return Outcome()
+        job = await self._job(turn.key)
+        if job is None:
+            del self._turns[pending]  # It was deleted since.
+            return Outcome()
+        return self._replaced(pending, job.metadata, turn.snapshot.workload.uid)
 
-    async def _job(self, namespace: str, name: str) -> Manifest | None:
-        try:
-            raw = await self._client.send(wire.get(JOBS, namespace, name))
-        except NotFound:
-            return None
-        return _manifest.decode(raw)
+    async def _job(self, key: Key) -> Manifest | None:
+        return await api.find(self._client, resources.JOBS, key.namespace, key.name, Manifest)
 
-    def _left(self, kept: Key, job: Metadata) -> None:
-        """It ended before it could be deleted: what it did with the old configuration is done."""
-        self._reports.pop(kept, None)
-        log.info("job has ended", workload=f"Job {job.namespace}/{job.name}")
+    def _replaced(self, pending: Key, job: Metadata, old: str) -> Outcome:
+        turn, name = self._turns.pop(pending, None), f"Job {job.namespace}/{job.name}"
+        if job.uid == old:
+            # It ended before it could be deleted: what it did with the old configuration is done.
+            log.info("job has ended", workload=name)
+            return Outcome()
+        if turn is None:
+            log.info("job is replaced", workload=name)
+            return Outcome()
+        report = report_of(turn, Result.DONE)
+        return Outcome((msgspec.structs.replace(report, uid=job.uid),))
 
-    def _made(self, kept: Key, job: Metadata) -> None:
-        told = self._reports.pop(kept, None)
-        if told is None:
-            log.info("job is there again", workload=f"Job {job.namespace}/{job.name}")
-        else:
-            self._telemetry.tell(msgspec.structs.replace(told, uid=job.uid))
-
-    def _failed(self, kept: Key, error: ApiError) -> None:
-        log.warning("job is not there again yet", kept=str(kept), problem=str(error))
-        if told := self._reports.get(kept):
-            message = f"{Reason.FAILED.sentence}: {error}"
-            failed = msgspec.structs.replace(
-                told, reason=Reason.FAILED, message=message, result=Result.FAILED, strategy=""
-            )
-            self._telemetry.tell(failed)
+    def _failed(self, pending: Key, error: Exception) -> tuple[Report, ...]:
+        log.warning("job is not replaced yet", revision=str(pending), problem=str(error))
+        turn = self._turns.get(pending)
+        if turn is None:
+            return ()
+        report = report_of(turn, Result.FAILED)
+        message = f"{Reason.FAILED.sentence}: {error}"
+        return (
+            msgspec.structs.replace(report, reason=Reason.FAILED, message=message, strategy=""),
+        )
 
 
-def _pin(template: dict[str, Any], seen: Workload, decided: Plan) -> None:
-    if decided.pins is not None and decided.record is not None:
-        write_pins_into(template, decided.pins, seen.pins, named=decided.record.named)
+def _pin(template: dict[str, Any], workload: Workload, action: StartJob | RecreateJob) -> None:
+    if action.pins is not None:
+        write_pins_into(template, action.pins, workload.pins, named=action.record.named)
 
 
 def _job_of(cron: dict[str, Any], name: str) -> dict[str, Any]:

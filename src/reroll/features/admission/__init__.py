@@ -1,1 +1,1 @@
-"""Pods of a pinned template get the copies that their pins name, when they are made."""
+"""Makes new pods of a pinned template use the copies that their pins name."""

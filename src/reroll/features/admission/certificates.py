@@ -1,9 +1,9 @@
-"""The certificates of our webhook, as they are kept in a Secret and as time goes by.
+"""The webhook's certificates as a Secret holds them, and when each is due for renewal.
 
 Pure. The webhook's certificate is renewed long before it ends, by the same authority. An authority
 gets a successor a year before it ends, and the API server is given both; the successor signs only
-when the first is too short-lived, and has been known to the API server for months by then. So
-nobody ever meets a certificate of an authority that it was not told of.
+when the first is too short-lived, and has been known to the API server for months by then. So the
+API server never meets a certificate of an authority that it does not know.
 """
 
 import base64
@@ -39,14 +39,14 @@ class Pem(NamedTuple):
         return next((one.ends for one in certificates(data)), None)
 
 
-class Kept(NamedTuple):
+class Certificates(NamedTuple):
     """What the Secret holds."""
 
     authorities: tuple[Pem, ...] = ()
     """The oldest first."""
     own: Pem | None = None
     hosts: str = ""
-    """Whom the webhook's own certificate is for."""
+    """The names that the webhook's own certificate is for."""
 
     @property
     def bundle(self) -> str:
@@ -54,11 +54,11 @@ class Kept(NamedTuple):
         return "".join(one.certificate for one in self.authorities)
 
 
-class Todo(NamedTuple):
-    """What has to be made; nothing if all is well."""
+class Due(NamedTuple):
+    """What has to be renewed."""
 
-    kept: tuple[Pem, ...]
-    """The authorities that stay."""
+    authorities: tuple[Pem, ...]
+    """Those that stay."""
     authority: bool
     certificate: bool
 
@@ -67,12 +67,12 @@ class Todo(NamedTuple):
         return not (self.authority or self.certificate)
 
 
-def todo(kept: Kept, hosts: str, now: datetime) -> Todo:
-    """What time, or another name for the webhook, asks for."""
-    good = tuple(one for one in kept.authorities if (one.ends or now) > now)
+def due(held: Certificates, hosts: str, now: datetime) -> Due:
+    """What has to be renewed now, because of its age or because of other names."""
+    good = tuple(one for one in held.authorities if (one.ends or now) > now)
     authority = not good or _left(good[-1], now) < AUTHORITY_RENEWAL
-    own = kept.own if kept.authorities and kept.hosts == hosts else None
-    return Todo(good, authority, own is None or _left(own, now) < RENEWAL)
+    own = held.own if held.authorities and held.hosts == hosts else None
+    return Due(good, authority, own is None or _left(own, now) < RENEWAL)
 
 
 def signer(authorities: tuple[Pem, ...], now: datetime) -> Pem:
@@ -85,24 +85,24 @@ def _left(one: Pem, now: datetime) -> timedelta:
     return (one.ends or now) - now
 
 
-def read(data: Mapping[str, str], hosts: str) -> Kept:
-    """What a Secret's data hold; what is spoilt counts as not there, and is made anew."""
+def read(data: Mapping[str, str], hosts: str) -> Certificates:
+    """What a Secret's data hold; what cannot be read counts as missing and is renewed."""
     try:
         texts = {key: base64.b64decode(value).decode("ascii") for key, value in data.items()}
     except ValueError:
-        return Kept()
+        return Certificates()
     pairs = zip(_blocks(texts.get("ca.crt", "")), _blocks(texts.get("ca.key", "")), strict=False)
     authorities = tuple(Pem(*pair) for pair in pairs)
     own = Pem(texts.get("tls.crt", ""), texts.get("tls.key", ""))
-    return Kept(authorities, own if own.ends and own.key else None, hosts)
+    return Certificates(authorities, own if own.ends and own.key else None, hosts)
 
 
-def write(kept: Kept) -> dict[str, str]:
+def write(held: Certificates) -> dict[str, str]:
     """The data of the Secret."""
-    own = kept.own or Pem("", "")
+    own = held.own or Pem("", "")
     texts = {
-        "ca.crt": kept.bundle,
-        "ca.key": "".join(one.key for one in kept.authorities),
+        "ca.crt": held.bundle,
+        "ca.key": "".join(one.key for one in held.authorities),
         "tls.crt": own.certificate,
         "tls.key": own.key,
     }

@@ -1,22 +1,23 @@
-"""The webhook as a part of the controller: every replica serves, the leader tells whom to trust."""
+"""The webhook in the controller: every replica serves it, the leader writes its CA bundle."""
 
 import asyncio
 import base64
-from collections.abc import Iterator
-from typing import Any
 
 import msgspec
 
 from reroll.clock import Clock
+from reroll.controller.feature import Feature
 from reroll.controller.logs import Log
 from reroll.core.model.metadata import Metadata
-from reroll.engine.admission_objects import Service, webhooks
-from reroll.features.admission.keeper import Keeper
+from reroll.core.write.patches import pointer
+from reroll.engine.admission_objects import Service
+from reroll.features.admission.store import CertificateStore
 from reroll.features.admission.webhook import Server
-from reroll.kube import wire
+from reroll.kube import api
 from reroll.kube.client import Client
-from reroll.kube.errors import ApiError, ConfigError, NotFound
-from reroll.kube.watch import Watch
+from reroll.kube.errors import ApiError, ConfigError
+from reroll.kube.objects import Stub
+from reroll.kube.resources import WEBHOOKS
 from reroll.settings.table import Settings
 
 RENEW_SECONDS = 3600.0
@@ -39,19 +40,19 @@ class _Configuration(msgspec.Struct):
 
 
 def secret_name(settings: Settings) -> str:
-    """Where its certificates are; each installation has its own."""
+    """The Secret with its certificates; each installation has its own."""
     return f"{settings.lease}-webhook"
 
 
-class Webhook:
-    """A feature of the supervisor."""
+class Webhook(Feature):
+    """It answers until the end: pods are created while the controller stops, too."""
 
     def __init__(self, client: Client, clock: Clock, settings: Settings, namespace: str) -> None:
         service = Service(namespace)
         usual = f"{service.name}.{namespace}.svc"
         hosts = settings.webhook_names or (usual,)
         self._client = client
-        self._keeper = Keeper(client, clock, namespace, secret_name(settings), hosts)
+        self._store = CertificateStore(client, clock, namespace, secret_name(settings), hosts)
         self._configuration = settings.webhook_configuration
         self._server = Server(settings.webhook)
         self._serving = False
@@ -66,65 +67,47 @@ class Webhook:
                 raise ConfigError(f"{error}; choose another address with --webhook") from None
             self._serving = True
 
-    def stages(self) -> Iterator[list[Watch[Any]]]:
-        return iter(())
-
     async def read(self) -> None:
-        """Keep the certificate fresh; on every replica."""
+        """Renew the certificate; on every replica."""
         try:
             while True:
                 await asyncio.sleep(RENEW_SECONDS)
                 try:
                     await self._renew()
                 except ApiError as error:
-                    log.warning("certificate not looked at", problem=str(error))
+                    log.warning("webhook certificate not checked", problem=str(error))
         finally:
             await self._server.stop()
 
     async def act(self) -> None:
-        """Keep the API server told whom to trust; by the leader alone."""
+        """Keep the CA bundle of the configuration current; by the leader alone."""
         while True:
             try:
                 await self._trust()
             except ApiError as error:
-                log.warning("webhook not kept current", problem=str(error))
+                log.warning("webhook configuration not updated", problem=str(error))
             await asyncio.sleep(TRUST_SECONDS)
 
-    async def rest(self) -> None:
-        """It answers until the end: pods are made while we stop, too."""
-
     async def _renew(self) -> None:
-        kept = await self._keeper.current()
-        self._bundle = base64.b64encode(kept.bundle.encode()).decode()
-        if kept.own is not None and self._server.show(kept.own):
-            log.info(
-                "webhook certificate", ends=str(kept.own.ends), authorities=len(kept.authorities)
-            )
+        held = await self._store.current()
+        self._bundle = base64.b64encode(held.bundle.encode()).decode()
+        if held.own is not None and self._server.show(held.own):
+            count = len(held.authorities)
+            log.info("webhook certificate", ends=str(held.own.ends), authorities=count)
 
     async def _trust(self) -> None:
         name = self._configuration
-        try:
-            raw = await self._client.send(wire.get(webhooks(), None, name))
-        except NotFound:
+        configuration = await api.find(self._client, WEBHOOKS, None, name, _Configuration)
+        if configuration is None:
             return  # not installed, or installed as a policy
-        found = msgspec.json.decode(raw, type=_Configuration)
-        hooks = found.webhooks or []
+        hooks = configuration.webhooks or []
         if all(hook.client_config.ca_bundle == self._bundle for hook in hooks):
             return
+        version, bundle = configuration.metadata.resource_version, self._bundle
+        paths = [pointer("webhooks", i, "clientConfig", "caBundle") for i in range(len(hooks))]
         operations = [
-            {
-                "op": "test",
-                "path": "/metadata/resourceVersion",
-                "value": found.metadata.resource_version,
-            },
-            *(
-                {
-                    "op": "add",
-                    "path": f"/webhooks/{place}/clientConfig/caBundle",
-                    "value": self._bundle,
-                }
-                for place in range(len(hooks))
-            ),
+            {"op": "test", "path": pointer("metadata", "resourceVersion"), "value": version},
+            *({"op": "add", "path": path, "value": bundle} for path in paths),
         ]
-        await self._client.send(wire.json_patch(webhooks(), None, name, operations))
+        await api.patch(self._client, WEBHOOKS, None, name, operations, Stub)
         log.info("webhook trusted", configuration=name)

@@ -1,32 +1,48 @@
-"""Put the rewriting of pods into a cluster, and take it out again.
+"""Installs and removes what makes the API server rewrite pods.
 
 Everything is applied server-side, so doing it twice changes nothing.
 """
 
-from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Iterable
+from typing import NamedTuple
 
 import msgspec
 
+from reroll.clock import Clock
+from reroll.core.model.key import Key
 from reroll.core.model.metadata import Metadata
-from reroll.engine.admission_objects import (
-    VERSIONS,
-    Manifest,
-    Mode,
-    Service,
-    bindings,
-    policies,
-    webhooks,
-)
-from reroll.features.admission.modes import Seen
-from reroll.kube import discovery, wire
+from reroll.core.revisions.templates import pinned
+from reroll.engine.admission_objects import VERSIONS, Manifest, Mode, Service
+from reroll.engine.rewriters import Installed
+from reroll.features.admission import probe
+from reroll.features.admission.modes import Capabilities, Choice
+from reroll.features.admission.probe import Probe
+from reroll.kube import api, discovery
 from reroll.kube.client import Client
-from reroll.kube.errors import Forbidden, NotFound
+from reroll.kube.errors import Forbidden
+from reroll.kube.objects import Stub
+from reroll.kube.resources import (
+    NAMESPACES,
+    SECRETS,
+    SERVICES,
+    WEBHOOKS,
+    admission_policies,
+    admission_policy_bindings,
+)
+from reroll.kube.view import View
 
-SERVICES = wire.Resource("", "v1", "services", "Service")
-SECRETS = wire.Resource("", "v1", "secrets", "Secret")
 CERTIFICATES = "reroll-webhook"
 """The Secret with the webhook's certificates, unless the controller's Lease has another name."""
+_OBJECTS = {
+    Mode.POLICY: tuple(
+        row
+        for version in VERSIONS
+        for row in (admission_policy_bindings(version), admission_policies(version))
+    ),
+    Mode.WEBHOOK: (WEBHOOKS,),
+    Mode.TEMPLATE: (),
+}
+"""In the order in which they are deleted: a policy without its binding does nothing."""
 
 
 class Done(NamedTuple):
@@ -37,83 +53,89 @@ class Done(NamedTuple):
     what: str
 
 
-class _Named(msgspec.Struct):
+class _Secret(msgspec.Struct):
     metadata: Metadata
-
-
-class _Certificates(msgspec.Struct):
     data: dict[str, str] | None = None
 
 
-async def see(client: Client, namespace: str, url: str = "") -> Seen:
-    """What the cluster serves; `namespace` is the controller's, where the webhook would be."""
+async def capabilities(client: Client, namespace: str, url: str = "") -> Capabilities:
+    """What the cluster offers; `namespace` is the controller's, where the webhook would be."""
     served = [
         version
         for version in VERSIONS
-        if await discovery.serves(client, policies(version), bindings(version))
+        if await discovery.serves(
+            client, admission_policies(version), admission_policy_bindings(version)
+        )
     ]
-    return Seen(frozenset(served), url or await _service(client, Service(namespace)))
+    return Capabilities(frozenset(served), url or await _service(client, Service(namespace)))
 
 
 async def _service(client: Client, service: Service) -> Service | str:
     try:
-        await client.send(wire.get(SERVICES, service.namespace, service.name, metadata_only=True))
-    except (NotFound, Forbidden):
+        stub = await api.find(client, SERVICES, service.namespace, service.name, Stub)
+    except Forbidden:
         return ""
-    return service
+    return service if stub else ""
 
 
 async def authorities(client: Client, namespace: str, secret: str) -> str:
-    """Whom the API server has to trust, in base64; empty if that is not known yet, or not to us."""
+    """The CA bundle of the webhook in base64; empty if it is not there, or may not be read."""
     try:
-        raw = await client.send(wire.get(SECRETS, namespace, secret))
-    except (NotFound, Forbidden):
+        held = await api.find(client, SECRETS, namespace, secret, _Secret)
+    except Forbidden:
         return ""
-    return (msgspec.json.decode(raw, type=_Certificates).data or {}).get("ca.crt", "")
+    return (held.data or {}).get("ca.crt", "") if held else ""
 
 
-async def apply(client: Client, manifests: Iterable[Manifest]) -> list[Done]:
-    """Apply them in order; says of each whether it was there, and whether it changed."""
-    return [await _apply(client, manifest) for manifest in manifests]
+async def install(
+    view: View, clock: Clock, choice: Choice, manifests: Iterable[Manifest]
+) -> tuple[list[Done], Probe]:
+    """Apply the manifests in order, and test whether they are in force.
+
+    A policy that the API server accepts and ignores is removed again.
+    """
+    manifests = list(manifests)
+    done = [await _apply(view.client, manifest) for manifest in manifests]
+    result = await probe.confirm(view, clock) if manifests else Probe("")
+    if choice.mode is Mode.POLICY and result.rewritten is False and not result.problem:
+        await remove(view.client, done[0].name, [Mode.POLICY])
+    return done, result
 
 
 async def _apply(client: Client, manifest: Manifest) -> Done:
-    resource, name = _resource(manifest), manifest["metadata"]["name"]
-    before = await _version(client, resource, name)
-    raw = await client.send(wire.apply(resource, None, name, manifest, force=True))
-    after = msgspec.json.decode(raw, type=_Named).metadata.resource_version
-    what = "unchanged" if before == after else "changed" if before else "created"
-    return Done(resource.kind, name, what)
+    kind, name = manifest["kind"], manifest["metadata"]["name"]
+    rows = (row for rows in _OBJECTS.values() for row in rows)
+    wanted = (kind, manifest["apiVersion"])
+    resource = next(row for row in rows if (row.kind, row.api_version) == wanted)
+    before = await api.find(client, resource, None, name, Stub)
+    after = await api.apply(client, resource, None, name, manifest, Stub)
+    if before is None:
+        return Done(kind, name, "created")
+    same = before.metadata.resource_version == after.metadata.resource_version
+    return Done(kind, name, "unchanged" if same else "changed")
 
 
 async def remove(client: Client, name: str, modes: Iterable[Mode] = tuple(Mode)) -> list[Done]:
-    """Take what is of that name away; the binding first, so that nothing is half in force."""
-    done = []
-    for resource in (row for mode in modes for row in _OBJECTS[mode]):
-        try:
-            await client.send(wire.delete(resource, None, name))
-        except NotFound:
-            continue
-        done.append(Done(resource.kind, name, "deleted"))
-    return done
+    """Delete the objects of that name; the binding first, so that nothing is half in force."""
+    return [
+        Done(resource.kind, name, "deleted")
+        for mode in modes
+        for resource in _OBJECTS[mode]
+        if await api.delete(client, resource, None, name)
+    ]
 
 
-_OBJECTS: Mapping[Mode, tuple[wire.Resource, ...]] = {
-    Mode.POLICY: tuple(row for v in VERSIONS for row in (bindings(v), policies(v))),
-    Mode.WEBHOOK: (webhooks(),),
-    Mode.TEMPLATE: (),
-}
-
-
-async def _version(client: Client, resource: wire.Resource, name: str) -> str:
-    try:
-        raw = await client.send(wire.get(resource, None, name, metadata_only=True))
-    except NotFound:
-        return ""
-    return msgspec.json.decode(raw, type=_Named).metadata.resource_version
-
-
-def _resource(manifest: Mapping[str, Any]) -> wire.Resource:
-    group, _, version = manifest["apiVersion"].rpartition("/")
-    rows = (policies(version), bindings(version), webhooks())
-    return next(row for row in rows if (row.kind, row.group) == (manifest["kind"], group))
+async def dependents(view: View, clock: Clock) -> list[Key]:
+    """The workloads of all namespaces whose pods would have to be rewritten, and are not."""
+    everywhere = View(view.client, None, view.home)
+    installed = Installed(view.client, clock)
+    await installed.refresh()
+    stubs = await everywhere.every(NAMESPACES, Stub)
+    labels = {stub.metadata.name: stub.metadata.labels for stub in stubs}
+    keys = [
+        one.workload.key
+        for one in await everywhere.workloads()
+        if (pins := pinned(one.kind, one.manifest)) and not pins.in_template
+    ]
+    view.gaps += everywhere.gaps
+    return [key for key in keys if not installed.covers(key.namespace, labels.get(key.namespace))]

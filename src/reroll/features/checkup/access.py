@@ -1,7 +1,7 @@
-"""The rights of the controller, one by one: which there are, and what is off without the others.
+"""Asks the API server which rights of the controller are missing.
 
-`questions` are the rows of `core.rights` for one installation, `ask` puts them to the API server:
-as the one who asks (which everybody may), or about a service account (which administrators may).
+`questions` are the rows of `core.tables.rights` for one installation. `ask` asks about the account
+of the caller (which every account may) or about a service account (which administrators may).
 """
 
 import asyncio
@@ -32,8 +32,8 @@ class Subject(NamedTuple):
 
     @property
     def groups(self) -> tuple[str, ...]:
-        everybody = "system:serviceaccounts"
-        return everybody, f"{everybody}:{self.namespace}", "system:authenticated"
+        accounts = "system:serviceaccounts"
+        return accounts, f"{accounts}:{self.namespace}", "system:authenticated"
 
 
 class Question(NamedTuple):
@@ -49,8 +49,8 @@ class Question(NamedTuple):
 
     def __str__(self) -> str:
         what = f"{self.resource}.{self.group}" if self.group else self.resource
-        one = f" {self.name!r}" if self.name else ""
-        return f"{self.verb} {what}{one}"
+        name = f" {self.name!r}" if self.name else ""
+        return f"{self.verb} {what}{name}"
 
 
 class _Status(msgspec.Struct):
@@ -74,15 +74,15 @@ def questions(
     names: dict[str, str],
 ) -> list[Question]:
     """What an installation needs, each once. `names`: those of its own objects, by setting."""
-    found: dict[Question, None] = {}
+    needed: dict[Question, None] = {}
     for row in rights(kinds, sources):
         if row.feature not in features:
             continue
         for place in _places(row, home, namespaces):
             for verb in row.verbs:
                 name = row.name.format(**names)
-                found[Question(row.feature, verb, row.group, row.resource, place, name)] = None
-    return list(found)
+                needed[Question(row.feature, verb, row.group, row.resource, place, name)] = None
+    return list(needed)
 
 
 def _places(row: Right, home: str, namespaces: Sequence[str]) -> Sequence[str]:
@@ -105,10 +105,10 @@ async def ask(
         return not _decoder.decode(raw).status.allowed
 
     asked = list(asked)
-    # A feature may need what another one needs too: that is asked once.
+    # Two features may need the same right: that is asked once.
     distinct = dict.fromkeys(question._replace(feature=Feature.ROLLING) for question in asked)
     answers = dict(zip(distinct, await together(map(is_lacking, distinct)), strict=True))
-    return [one for one in asked if answers[one._replace(feature=Feature.ROLLING)]]
+    return [row for row in asked if answers[row._replace(feature=Feature.ROLLING)]]
 
 
 def _review(question: Question, subject: Subject | None) -> wire.Request:
@@ -132,19 +132,19 @@ def _review(question: Question, subject: Subject | None) -> wire.Request:
 
 
 def by_feature(lacking: Iterable[Question]) -> dict[Feature, list[Question]]:
-    found: dict[Feature, list[Question]] = {}
-    for one in lacking:
-        found.setdefault(one.feature, []).append(one)
-    return found
+    by: dict[Feature, list[Question]] = {}
+    for question in lacking:
+        by.setdefault(question.feature, []).append(question)
+    return by
 
 
 def lacks(questions: Iterable[Question]) -> str:
     """What is missing, in a few words: by place."""
     by_place: dict[str, list[str]] = {}
-    for one in questions:
-        by_place.setdefault(one.namespace, []).append(str(one))
+    for question in questions:
+        by_place.setdefault(question.namespace, []).append(str(question))
     return "; ".join(
-        f"{', '.join(found)} {_where(place)}" for place, found in sorted(by_place.items())
+        f"{', '.join(rights)} {_where(place)}" for place, rights in sorted(by_place.items())
     )
 
 

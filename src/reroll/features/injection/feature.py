@@ -9,7 +9,7 @@ from reroll.controller.logs import Log
 from reroll.controller.report import Teller
 from reroll.core.model.injection import KIND, Manifest
 from reroll.core.model.key import Key
-from reroll.engine.feed import Feed
+from reroll.engine.feeds import Feed
 from reroll.engine.world import World
 from reroll.features.injection.contents import Reader
 from reroll.features.injection.decide import is_ready
@@ -42,7 +42,7 @@ class InjectionFeed(Feed):
 
     def _known(self) -> Iterator[Key]:
         keys = (one.key for one in self._book)
-        return (key for key in keys if self._namespace in {None, key.namespace})
+        return (key for key in keys if self.namespace in {None, key.namespace})
 
 
 class Injections:

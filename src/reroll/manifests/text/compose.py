@@ -1,10 +1,8 @@
-"""Text to trees: YAML by libyaml's events, JSON by a reader of its own.
+"""Parse text into trees: YAML from libyaml's events, JSON with a reader of its own.
 
-libyaml's events come with marks, cost a third of what loading costs, and are read one document at
-a time.
-
-What cannot be read is a `TextError`: where, and a sentence. Depth and what aliases blow up are
-bounded, so that no input costs more than its size.
+The events carry positions, cost a third of a full load, and come one document at a time. Text that
+cannot be parsed is a `TextError` with its position. Depth and the expansion of aliases are bounded,
+so that no input costs more than its size.
 """
 
 import itertools
@@ -14,9 +12,16 @@ from typing import Any
 
 import msgspec
 
-from reroll.manifests.text.errors import DEEPEST, TextError, look_at_keys
+from reroll.manifests.text.errors import TextError, check_depth, check_keys
 from reroll.manifests.text.json_reader import SPACE, JsonReader, NotJsonError
-from reroll.manifests.text.nodes import Alias, Mapping, Node, Scalar, Sequence
+from reroll.manifests.text.nodes import (
+    AliasNode,
+    CollectionNode,
+    MappingNode,
+    Node,
+    ScalarNode,
+    SequenceNode,
+)
 
 LARGEST = 1_000_000
 """How many parts a document may have once its aliases are written out, beyond its length."""
@@ -30,7 +35,7 @@ class Document(msgspec.Struct, gc=False):
 
     start: int
     end: int
-    root: Node | None
+    root: Node
     has_aliases: bool = False
     is_json: bool = False
 
@@ -81,8 +86,8 @@ def _yaml(text: str, start: int, end: int) -> Iterator[Document]:
             parser.dispose()
     except yaml.MarkedYAMLError as problem:
         position = _position(problem.problem_mark, problem.context_mark)
-        told = ": ".join(part for part in (problem.context, problem.problem) if part)
-        raise TextError(start + position, f"broken YAML: {told}", is_broken=True) from None
+        message = ": ".join(part for part in (problem.context, problem.problem) if part)
+        raise TextError(start + position, f"broken YAML: {message}", is_broken=True) from None
     except yaml.reader.ReaderError as problem:
         raise TextError(start + problem.position, f"broken YAML: {problem.reason}") from None
 
@@ -97,7 +102,7 @@ class _Composer:
     def __init__(self, next_event: Any, base: int) -> None:
         self._next = next_event
         self._base = base
-        self._anchors: dict[str, Scalar | Mapping | Sequence] = {}
+        self._anchors: dict[str, ScalarNode | CollectionNode] = {}
         self._aliases = 0
 
     def documents(self) -> Iterator[Document]:
@@ -110,8 +115,8 @@ class _Composer:
             self._anchors, self._aliases = {}, 0
             root, end = self._document()
             if self._aliases:
-                _bounded(root, end - start)
-            if not (isinstance(root, Scalar) and not root.text and not root.style):
+                _check_expansion(root, end - start)
+            if not (isinstance(root, ScalarNode) and not root.text and not root.style):
                 yield Document(start, end, root, self._aliases > 0)
 
     def _document(self) -> tuple[Node, int]:
@@ -126,7 +131,7 @@ class _Composer:
         )
 
         top: list[Node] = []
-        open_: list[Mapping | Sequence] = []
+        open_: list[CollectionNode] = []
         siblings, base = top, self._base
         while True:
             event = self._next()
@@ -135,36 +140,30 @@ class _Composer:
                 return top[0], base + event.start_mark.index
             start, end = base + event.start_mark.index, base + event.end_mark.index
             if kind is ScalarEvent:
-                scalar = Scalar(start, end, event.value, event.style or "", event.tag, event.anchor)
+                style = event.style or ""
+                scalar = ScalarNode(start, end, event.value, style, event.tag, event.anchor)
                 if event.anchor:
                     self._anchors[event.anchor] = scalar
                 siblings.append(scalar)
             elif kind is MappingStartEvent or kind is SequenceStartEvent:
-                flow = bool(event.flow_style)
-                node: Mapping | Sequence
-                if kind is MappingStartEvent:
-                    node = Mapping(start, end, end, flow, [], event.anchor)
-                else:
-                    node = Sequence(start, end, flow, [], event.anchor)
+                make = MappingNode if kind is MappingStartEvent else SequenceNode
+                node = make(start, end, end, bool(event.flow_style), [], event.anchor)
                 if event.anchor:
                     self._anchors[event.anchor] = node
                 siblings.append(node)
                 open_.append(node)
                 siblings = node.children
-                if len(open_) > DEEPEST:
-                    raise TextError(
-                        start, f"nested more than {DEEPEST} levels deep; make it flatter"
-                    )
+                check_depth(start, len(open_))
             elif kind is AliasEvent:
                 siblings.append(self._alias(event.anchor, start, end, open_))
             else:
-                done = open_.pop()
-                done.end = end
+                closed = open_.pop()
+                closed.end = end
                 if kind is MappingEndEvent:
-                    look_at_keys(done.children[::2])
+                    check_keys(closed.children[::2])
                 siblings = open_[-1].children if open_ else top
 
-    def _alias(self, name: str, start: int, end: int, open_: list[Mapping | Sequence]) -> Alias:
+    def _alias(self, name: str, start: int, end: int, open_: list[CollectionNode]) -> AliasNode:
         target = self._anchors.get(name)
         if target is None:
             raise TextError(
@@ -173,17 +172,17 @@ class _Composer:
         if any(target is parent for parent in open_):
             raise TextError(start, f"alias *{name} stands inside what it stands for; write it out")
         self._aliases += 1
-        return Alias(start, end, target, target.text)
+        return AliasNode(start, end, target, target.text)
 
 
-def _bounded(root: Node, length: int) -> None:
-    """See that a tree is of a sane size once its aliases are written out."""
+def _check_expansion(root: Node, length: int) -> None:
+    """Refuse a tree whose aliases expand to too many parts."""
     sizes: dict[int, int] = {}
 
     def size(node: Node) -> int:
-        if isinstance(node, Alias):
+        if isinstance(node, AliasNode):
             return size(node.target)
-        if isinstance(node, Scalar):
+        if isinstance(node, ScalarNode):
             return 1
         if id(node) not in sizes:
             sizes[id(node)] = 1 + sum(size(each) for each in node.children)

@@ -1,11 +1,11 @@
-"""Changes of a tree as edits of its text: the fewest characters that say it.
+"""Turn a change of a tree into the smallest edits of its text.
 
 `put` sets entries of one mapping. What is there already is replaced in the style it is written in,
 what is missing is added as lines of its own (or inside the braces, where there are braces), and
 what says the same already is left alone. Nothing else of the text is touched.
 
-An edit inside something that an alias refers to would change the other place too. Edits do not
-know; whoever applies them to a document with aliases compares the outcome with what was meant.
+An edit inside something that an alias refers to would change the other place too, and `put` does
+not notice: the caller compares the outcome in a document with aliases, see `apply_edits`.
 """
 
 import json
@@ -15,15 +15,16 @@ from typing import NamedTuple, TypeAlias
 
 from reroll.manifests.text.errors import TextError
 from reroll.manifests.text.nodes import (
-    Alias,
-    Mapping,
+    AliasNode,
+    KeyNode,
+    MappingNode,
     Node,
     Path,
-    Scalar,
-    Sequence,
+    ScalarNode,
+    SequenceNode,
     Step,
-    aimed,
     merged_into,
+    resolve,
 )
 from reroll.manifests.text.scalars import meaning, plain_meaning
 
@@ -40,7 +41,7 @@ _COLON = re.compile(r"[ \t]*:")
 INDENT = 2
 
 
-class Edit(NamedTuple):
+class TextEdit(NamedTuple):
     """`text` in the place of what stands from `start` to `end`."""
 
     start: int
@@ -58,7 +59,7 @@ class Put(NamedTuple):
     entries: dict[Step, Value]
 
 
-def apply(text: str, edits: Iterable[Edit]) -> str:
+def apply_text_edits(text: str, edits: Iterable[TextEdit]) -> str:
     """The text with all edits, which do not overlap."""
     parts: list[str] = []
     done = 0
@@ -68,7 +69,7 @@ def apply(text: str, edits: Iterable[Edit]) -> str:
     return "".join((*parts, text[done:]))
 
 
-def put(text: str, root: Node, change: Put) -> list[Edit]:
+def put(text: str, root: Node, change: Put) -> list[TextEdit]:
     """The edits for one change; none if the text says it already."""
     return _Editor(text).put(root, change)
 
@@ -77,28 +78,26 @@ class _Editor:
     def __init__(self, text: str) -> None:
         self._text = text
 
-    def put(self, root: Node, change: Put) -> list[Edit]:
-        here, key = aimed(root), None
-        if not isinstance(here, Mapping):
+    def put(self, root: Node, change: Put) -> list[TextEdit]:
+        here, key = resolve(root), None
+        if not isinstance(here, MappingNode):
             raise TextError(root.start, "this has to be a mapping; write `name: value` lines")
         for index, step in enumerate(change.path):
             found = _step(here, step)
             if found is None:
-                assert isinstance(here, Mapping)  # noqa: S101  lists are only gone into
+                assert isinstance(here, MappingNode)  # noqa: S101  lists are only gone into
                 return [self._add(here, key, _nested(change.path[index:], change.entries))]
             parent, (key, value) = here, found
-            if isinstance(value, Alias) and index == len(change.path) - 1:
+            if isinstance(value, AliasNode) and index == len(change.path) - 1:
                 return self._instead_of_alias(value, change.entries)
-            here = aimed(value)
-            if isinstance(here, Scalar):
+            here = resolve(value)
+            if isinstance(here, ScalarNode):
                 rest = _nested(change.path[index + 1 :], change.entries)
                 return [self._fill(parent, key, here, rest)]
         return self._set(here, key, change.entries)
 
-    def _set(
-        self, here: Node, key: Scalar | Alias | None, entries: dict[Step, Value]
-    ) -> list[Edit]:
-        edits: list[Edit] = []
+    def _set(self, here: Node, key: KeyNode | None, entries: dict[Step, Value]) -> list[TextEdit]:
+        edits: list[TextEdit] = []
         missing: Entries = {}
         for name, value in entries.items():
             if pair := _step(here, name):
@@ -106,24 +105,28 @@ class _Editor:
             else:
                 missing[str(name)] = value
         if missing:
-            assert isinstance(here, Mapping)  # noqa: S101  what is in a list is there
+            assert isinstance(here, MappingNode)  # noqa: S101  what is in a list is there
             edits.append(self._add(here, key, missing))
         return edits
 
-    def _instead_of_alias(self, alias: Alias, entries: dict[Step, Value]) -> list[Edit]:
+    def _instead_of_alias(self, alias: AliasNode, entries: dict[Step, Value]) -> list[TextEdit]:
         """A mapping of its own that merges in what the alias stands for, or nothing."""
         target = alias.target
-        if isinstance(target, Mapping) and all(_says(target, *each) for each in entries.items()):
+        if isinstance(target, MappingNode) and all(
+            _says(target, *each) for each in entries.items()
+        ):
             return []
         name = self._text[alias.start : alias.end]
         # The merge comes first: some readers let it win over what stands before it.
-        return [Edit(alias.start, alias.end, f"{{<<: {name}, {_braced(_nested((), entries))[1:]}")]
+        return [
+            TextEdit(alias.start, alias.end, f"{{<<: {name}, {_braced(_nested((), entries))[1:]}")
+        ]
 
-    def _replace(self, old: Node, value: Value) -> list[Edit]:
-        if isinstance(old, Alias):
-            same = isinstance(old.target, Scalar) and meaning(old.target) == value
-            return [] if same else [Edit(old.start, old.end, _literal(value))]
-        if not isinstance(old, Scalar):
+    def _replace(self, old: Node, value: Value) -> list[TextEdit]:
+        if isinstance(old, AliasNode):
+            same = isinstance(old.target, ScalarNode) and meaning(old.target) == value
+            return [] if same else [TextEdit(old.start, old.end, _literal(value))]
+        if not isinstance(old, ScalarNode):
             raise TextError(old.start, "this has to be a single value; write one")
         if meaning(old) == value:
             return []
@@ -131,26 +134,26 @@ class _Editor:
         properties = _PROPERTIES.match(raw)
         start = old.start + (properties.end() if properties and (old.anchor or old.tag) else 0)
         if old.style in {"|", ">"}:
-            return [Edit(start, old.end, _literal(value) + raw[len(raw.rstrip()) :])]
+            return [TextEdit(start, old.end, _literal(value) + raw[len(raw.rstrip()) :])]
         if start >= old.end:
-            return [Edit(old.end, old.end, f" {_literal(value)}")]
-        return [Edit(start, old.end, _literal(value, old.style))]
+            return [TextEdit(old.end, old.end, f" {_literal(value)}")]
+        return [TextEdit(start, old.end, _literal(value, old.style))]
 
-    def _fill(self, parent: Node, key: Node | None, old: Scalar, entries: Entries) -> Edit:
+    def _fill(self, parent: Node, key: Node | None, old: ScalarNode, entries: Entries) -> TextEdit:
         """A mapping in the place of nothing."""
         if meaning(old) is not None or old.anchor:
             raise TextError(old.start, "this has to be a mapping; write `name: value` lines")
         if old.start < old.end:
-            return Edit(old.start, old.end, _braced(entries))
+            return TextEdit(old.start, old.end, _braced(entries))
         if key is None:
-            return Edit(old.start, old.start, f" {_braced(entries)}")
+            return TextEdit(old.start, old.start, f" {_braced(entries)}")
         if not _COLON.match(self._text, key.end):
             raise TextError(key.start, "this key has no value; write one after a colon")
-        if isinstance(parent, Mapping) and parent.flow:
-            return Edit(old.start, old.start, f" {_braced(entries)}")
+        if isinstance(parent, MappingNode) and parent.flow:
+            return TextEdit(old.start, old.start, f" {_braced(entries)}")
         return self._below(key, self._column(key.start) + INDENT, entries, INDENT)
 
-    def _add(self, here: Mapping, key: Scalar | Alias | None, entries: Entries) -> Edit:
+    def _add(self, here: MappingNode, key: KeyNode | None, entries: Entries) -> TextEdit:
         """New entries in a mapping, before those that it has."""
         first = here.children[0] if here.children else None
         if here.flow:
@@ -169,21 +172,21 @@ class _Editor:
         place = before[0].start if before else first.start
         lines = _lines(entries, column, INDENT)
         break_ = self._break(place)
-        return Edit(place, place, break_.join(lines).lstrip(" ") + break_ + " " * column)
+        return TextEdit(place, place, break_.join(lines).lstrip(" ") + break_ + " " * column)
 
-    def _add_in_braces(self, here: Mapping, first: Node | None, entries: Entries) -> Edit:
+    def _add_in_braces(self, here: MappingNode, first: Node | None, entries: Entries) -> TextEdit:
         body = _braced(entries)[1:-1]
         if first is None:
-            return Edit(here.inside, here.inside, body)
+            return TextEdit(here.inside, here.inside, body)
         space = self._text[here.inside : first.start]
         between = space if space and not space.strip() else " "
-        return Edit(first.start, first.start, f"{body},{between}")
+        return TextEdit(first.start, first.start, f"{body},{between}")
 
-    def _below(self, key: Node, column: int, entries: Entries, step: int) -> Edit:
+    def _below(self, key: Node, column: int, entries: Entries, step: int) -> TextEdit:
         """Lines of their own right after the line on which a key stands."""
         end, break_ = self._line_end(key.end), self._break(key.end)
         lines = _lines(entries, column, step)
-        return Edit(end, end, "".join(break_ + line for line in lines))
+        return TextEdit(end, end, "".join(break_ + line for line in lines))
 
     def _line_end(self, position: int) -> int:
         end = self._text.find("\n", position)
@@ -208,19 +211,19 @@ class _Editor:
         return start
 
 
-def _step(here: Node, step: Step) -> tuple[Scalar | Alias | None, Node] | None:
+def _step(here: Node, step: Step) -> tuple[KeyNode | None, Node] | None:
     """The key and the value at a step, also where a merge key brings it in from."""
-    if isinstance(here, Sequence) and isinstance(step, int):
+    if isinstance(here, SequenceNode) and isinstance(step, int):
         return None, here.children[step]
-    if isinstance(here, Mapping) and isinstance(step, str):
+    if isinstance(here, MappingNode) and isinstance(step, str):
         return next((p for m in (here, *merged_into(here)) if (p := m.pair(step))), None)
     raise TextError(here.start, "this has to be a mapping; write `name: value` lines")
 
 
-def _says(mapping: Mapping, name: Step, value: Value) -> bool:
+def _says(mapping: MappingNode, name: Step, value: Value) -> bool:
     pair = _step(mapping, name)
-    found = aimed(pair[1]) if pair else None
-    return isinstance(found, Scalar) and meaning(found) == value
+    found = resolve(pair[1]) if pair else None
+    return isinstance(found, ScalarNode) and meaning(found) == value
 
 
 def _nested(path: Path, entries: dict[Step, Value]) -> Entries:

@@ -1,4 +1,4 @@
-"""What the readers of YAML and of JSON have in common: how text is wrong, and what bounds it."""
+"""The error and the checks that the YAML and the JSON reader share."""
 
 from reroll.manifests.text.nodes import Node
 
@@ -15,7 +15,12 @@ class TextError(Exception):
         """It is not even YAML as Kubernetes knows it."""
 
 
-def look_at_keys(keys: list[Node]) -> None:
+def check_depth(position: int, depth: int) -> None:
+    if depth > DEEPEST:
+        raise TextError(position, f"nested more than {DEEPEST} levels deep; make it flatter")
+
+
+def check_keys(keys: list[Node]) -> None:
     names = {key.text for key in keys}
     if len(names) == len(keys) and None not in names:
         return

@@ -1,17 +1,16 @@
-"""JSON to trees.
+"""Parse a stream of JSON documents into trees.
 
-Nearly every JSON is YAML. But a stream of it needs no separators, and its strings may hold
-surrogate pairs, and YAML knows neither.
+Nearly all JSON is YAML, but a stream of it needs no separators and its strings may hold surrogate
+pairs, and YAML has neither.
 """
 
 import re
 from collections.abc import Iterator
-from typing import NoReturn
 
 import msgspec
 
-from reroll.manifests.text.errors import DEEPEST, TextError, look_at_keys
-from reroll.manifests.text.nodes import Mapping, Node, Scalar, Sequence
+from reroll.manifests.text.errors import TextError, check_depth, check_keys
+from reroll.manifests.text.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 
 class NotJsonError(Exception):
@@ -44,8 +43,7 @@ class JsonReader:
         return found.end() if found else position
 
     def _node(self, position: int, depth: int) -> Node:
-        if depth > DEEPEST:
-            raise TextError(position, f"nested more than {DEEPEST} levels deep; make it flatter")
+        check_depth(position, depth)
         match self._text[position : position + 1]:
             case "{":
                 return self._mapping(position, depth)
@@ -56,9 +54,9 @@ class JsonReader:
         found = _OTHER.match(self._text, position)
         if found is None:
             raise NotJsonError
-        return Scalar(position, found.end(), found[0], "")
+        return ScalarNode(position, found.end(), found[0], "")
 
-    def _string(self, position: int) -> Scalar:
+    def _string(self, position: int) -> ScalarNode:
         found = _STRING.match(self._text, position)
         if found is None:
             raise NotJsonError
@@ -67,12 +65,15 @@ class JsonReader:
             try:
                 value = msgspec.json.decode(raw.encode(), type=str)
             except msgspec.DecodeError:
-                _lone_surrogate(position)
+                raise TextError(
+                    position,
+                    "broken JSON: half of a surrogate pair in a string; write it in UTF-8",
+                ) from None
         else:
             value = raw[1:-1]
-        return Scalar(position, found.end(), value, '"')
+        return ScalarNode(position, found.end(), value, '"')
 
-    def _mapping(self, start: int, depth: int) -> Mapping:
+    def _mapping(self, start: int, depth: int) -> MappingNode:
         children: list[Node] = []
         for position in self._members(start, "}"):
             key = self._string(position)
@@ -81,18 +82,18 @@ class JsonReader:
                 raise NotJsonError
             children += (key, self._node(self._skip(colon + 1), depth + 1))
             self._last = children[-1].end
-        look_at_keys(children[::2])
-        return Mapping(start, self._last, start + 1, flow=True, children=children)
+        check_keys(children[::2])
+        return MappingNode(start, self._last, start + 1, flow=True, children=children)
 
-    def _sequence(self, start: int, depth: int) -> Sequence:
+    def _sequence(self, start: int, depth: int) -> SequenceNode:
         children: list[Node] = []
         for position in self._members(start, "]"):
             children.append(self._node(position, depth + 1))
             self._last = children[-1].end
-        return Sequence(start, self._last, flow=True, children=children)
+        return SequenceNode(start, self._last, start + 1, flow=True, children=children)
 
     def _members(self, start: int, closing: str) -> Iterator[int]:
-        """Where each member begins; whoever takes one says in `_last` where it ended."""
+        """Where each member begins; the caller sets `_last` to where it ended."""
         position = self._skip(start + 1)
         if self._text[position : position + 1] == closing:
             self._last = position + 1
@@ -107,9 +108,3 @@ class JsonReader:
             if mark != ",":
                 raise NotJsonError
             position = self._skip(position + 1)
-
-
-def _lone_surrogate(position: int) -> NoReturn:
-    raise TextError(
-        position, "broken JSON: half of a surrogate pair in a string; write it in UTF-8"
-    )

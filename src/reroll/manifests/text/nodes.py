@@ -1,8 +1,8 @@
-"""A document as a tree that knows where each part of it stands in the text.
+"""A document as a tree whose nodes know their position in the text.
 
-Positions are offsets into the decoded text. Aliases are kept as aliases, so that a tree is never
-larger than its text and an edit can see what is shared. The tree of a mapping is flat: key, value,
-key, value.
+Positions are offsets into the decoded text. Aliases stay aliases, so that a tree is never larger
+than its text and an edit can see what is shared. The children of a mapping are flat: key, value,
+key, value. Every node has a `text`, which is `None` for a collection.
 """
 
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ from typing import ClassVar, TypeAlias
 import msgspec
 
 
-class Scalar(msgspec.Struct, gc=False):
+class ScalarNode(msgspec.Struct, gc=False):
     start: int
     end: int
     text: str
@@ -21,71 +21,69 @@ class Scalar(msgspec.Struct, gc=False):
     anchor: str | None = None
 
 
-class Mapping(msgspec.Struct, gc=False):
+class MappingNode(msgspec.Struct, gc=False):
     start: int
     end: int
     inside: int
-    """Where the text after the opening brace begins, if it has braces."""
+    """Where the text after the opening brace or bracket begins, if it has one."""
     flow: bool
     children: "list[Node]"
     anchor: str | None = None
     text: ClassVar[None] = None
 
-    def pairs(self) -> "Iterator[tuple[Scalar | Alias, Node]]":
+    def pairs(self) -> "Iterator[tuple[KeyNode, Node]]":
         children = iter(self.children)
         return zip(children, children, strict=True)  # type: ignore[arg-type]  # the composer saw to it
 
-    def pair(self, name: str) -> "tuple[Scalar | Alias, Node] | None":
+    def pair(self, name: str) -> "tuple[KeyNode, Node] | None":
         for pair in self.pairs():
             if pair[0].text == name:
                 return pair
         return None
 
 
-class Sequence(msgspec.Struct, gc=False):
+class SequenceNode(msgspec.Struct, gc=False):
     start: int
     end: int
+    inside: int
     flow: bool
     children: "list[Node]"
     anchor: str | None = None
     text: ClassVar[None] = None
 
 
-class Alias(msgspec.Struct, gc=False):
+class AliasNode(msgspec.Struct, gc=False):
     start: int
     end: int
-    target: "Scalar | Mapping | Sequence"
+    target: "ScalarNode | MappingNode | SequenceNode"
     text: str | None
     """Of what it stands for, if that is a scalar."""
 
 
-Node: TypeAlias = Scalar | Mapping | Sequence | Alias
+CollectionNode: TypeAlias = MappingNode | SequenceNode
+KeyNode: TypeAlias = ScalarNode | AliasNode
+Node: TypeAlias = ScalarNode | MappingNode | SequenceNode | AliasNode
 Step: TypeAlias = str | int
 Path: TypeAlias = tuple[Step, ...]
 MERGE = "<<"
 
 
-def aimed(node: Node) -> Scalar | Mapping | Sequence:
+def resolve(node: Node) -> ScalarNode | MappingNode | SequenceNode:
     """The node itself, or what an alias stands for."""
-    return node.target if isinstance(node, Alias) else node
-
-
-def text_of(node: Node) -> str | None:
-    """The text of a scalar, whatever it means."""
-    return node.text
+    return node.target if isinstance(node, AliasNode) else node
 
 
 def is_merge(key: Node) -> bool:
-    return isinstance(key, Scalar) and key.text == MERGE and not key.style
+    return isinstance(key, ScalarNode) and key.text == MERGE and not key.style
 
 
 def child(node: Node, step: Step) -> Node | None:
     """What stands at one step below a node; merge keys count, after the mapping's own."""
-    here = aimed(node)
-    if isinstance(here, Sequence):
+    here = resolve(node)
+    if isinstance(here, SequenceNode):
         fits = isinstance(step, int) and 0 <= step < len(here.children)
         return here.children[step] if fits and isinstance(step, int) else None
-    if not isinstance(here, Mapping) or not isinstance(step, str):
+    if not isinstance(here, MappingNode) or not isinstance(step, str):
         return None
     if pair := here.pair(step):
         return pair[1]
@@ -95,19 +93,38 @@ def child(node: Node, step: Step) -> Node | None:
     return None
 
 
-def merged_into(mapping: Mapping) -> Iterator[Mapping]:
+def merged_into(mapping: MappingNode) -> Iterator[MappingNode]:
     """The mappings that merge keys bring in, the one that counts most first."""
     for key, value in mapping.pairs():
         if not is_merge(key):
             continue
-        target = aimed(value)
-        for part in target.children if isinstance(target, Sequence) else [target]:
-            if isinstance(found := aimed(part), Mapping):
+        target = resolve(value)
+        for part in target.children if isinstance(target, SequenceNode) else [target]:
+            if isinstance(found := resolve(part), MappingNode):
                 yield found
 
 
 def at(node: Node, path: Path) -> Node | None:
+    """What stands at a path below a node."""
     here: Node | None = node
     for step in path:
         here = child(here, step) if here is not None else None
     return here
+
+
+def text_at(node: Node, path: Path) -> str:
+    """The text of the scalar at a path; empty if there is none."""
+    found = at(node, path)
+    return (found.text or "") if found is not None else ""
+
+
+def resolve_at(node: Node, path: Path) -> ScalarNode | CollectionNode | None:
+    """What stands at a path, also through an alias."""
+    found = at(node, path)
+    return resolve(found) if found is not None else None
+
+
+def items_at(node: Node, path: Path) -> "list[Node] | None":
+    """The items of the list at a path, also through an alias."""
+    here = resolve_at(node, path)
+    return here.children if isinstance(here, SequenceNode) else None

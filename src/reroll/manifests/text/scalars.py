@@ -12,13 +12,13 @@ from typing import Any
 
 from reroll.manifests.text.nodes import (
     MERGE,
-    Alias,
+    KeyNode,
     Node,
-    Scalar,
-    Sequence,
-    aimed,
+    ScalarNode,
+    SequenceNode,
     is_merge,
     merged_into,
+    resolve,
 )
 
 _CONSTANTS: dict[str, bool | float | None] = {
@@ -45,7 +45,7 @@ _LONGEST_NUMBER = 400
 """No number of Kubernetes has so many digits, and reading one takes time with their square."""
 
 
-def meaning(scalar: Scalar) -> str | bool | int | float | None:
+def meaning(scalar: ScalarNode) -> str | bool | int | float | None:
     """The value of a scalar: text, a number, a boolean or nothing."""
     if scalar.tag in _TAGS or not (scalar.style or scalar.tag):
         return plain_meaning(scalar.text)
@@ -75,10 +75,10 @@ def _integer(digits: str) -> int:
 
 def value_of(node: Node) -> Any:
     """The whole of a node, as the API server would be sent it: aliases and merges written out."""
-    here = aimed(node)
-    if isinstance(here, Scalar):
+    here = resolve(node)
+    if isinstance(here, ScalarNode):
         return meaning(here)
-    if isinstance(here, Sequence):
+    if isinstance(here, SequenceNode):
         return [value_of(each) for each in here.children]
     own = {key_of(key): value_of(each) for key, each in here.pairs() if key.text != MERGE}
     if len(own) * 2 == len(here.children):
@@ -91,10 +91,10 @@ def value_of(node: Node) -> Any:
     return own
 
 
-def key_of(key: Scalar | Alias) -> str:
+def key_of(key: KeyNode) -> str:
     """The name of an entry in JSON."""
-    scalar = aimed(key)
-    assert isinstance(scalar, Scalar)  # noqa: S101  the composer lets nothing else be a key
+    scalar = resolve(key)
+    assert isinstance(scalar, ScalarNode)  # noqa: S101  the composer lets nothing else be a key
     found = meaning(scalar)
     if isinstance(found, str):
         return found

@@ -1,0 +1,1 @@
+"""One module a command: `configure(parser)` and `run(args)`, loaded by `reroll.cli.app`."""

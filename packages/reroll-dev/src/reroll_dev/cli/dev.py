@@ -1,0 +1,250 @@
+"""`reroll dev`: a real control plane on this machine, to try things on and to test with.
+
+Talk goes to stderr; stdout carries only what was asked for (a path, a kubeconfig, a table, logs).
+"""
+
+import argparse
+import json
+import os
+import re
+import shlex
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from reroll.cli.errors import CommandError, Exit
+from reroll.cli.output import print_table
+from reroll_dev import binaries
+from reroll_dev.cluster import DevCluster, Phase, Row, Status
+from reroll_dev.errors import DevClusterError
+from reroll_dev.layout import default_folder
+from reroll_dev.logs import AUDIT, follow, show
+from reroll_dev.progress import Progress, progress_on
+from reroll_dev.start import Options
+
+ROLLOUTS, ROLLOUTS_CRDS = "rollouts-controller", "rollouts-crds.yaml"
+EVERYTHING = tuple(row.name for row in binaries.BINARIES)
+LOGS = (*(name for name in binaries.CORE if name != "kubectl"), ROLLOUTS, AUDIT)
+COLUMNS = ("process", "pid", "state", "port", "log")
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.description = (
+        "A real control plane on this machine: etcd, API server, controller manager, scheduler,\n"
+        "with nodes and pods played by KWOK. Nothing runs in the pods; all else is Kubernetes.\n\n"
+        "  reroll dev up\n"
+        "  export KUBECONFIG=$(reroll dev kubeconfig --path)\n"
+        "  kubectl get nodes\n"
+        "  reroll dev down"
+    )
+    commands = parser.add_subparsers(dest="dev_command", metavar="COMMAND", required=True)
+    for name, summary, add_arguments, action in COMMANDS:
+        sub = commands.add_parser(name, help=summary, description=summary)
+        if name != "build":
+            _add_place(sub)
+        add_arguments(sub)
+        sub.set_defaults(dev_action=action)
+
+
+def run(args: argparse.Namespace) -> int:
+    action: Callable[[argparse.Namespace, Progress], int] = args.dev_action
+    try:
+        return action(args, progress_on(sys.stderr, env=os.environ))
+    except DevClusterError as error:
+        raise CommandError(str(error)) from error
+
+
+def _up(args: argparse.Namespace, progress: Progress) -> int:
+    names = [*binaries.CORE, *([ROLLOUTS] if args.rollouts else [])]
+    programs = binaries.ensure(names, env=os.environ, progress=progress)
+    cluster = _cluster(args, progress)
+    with progress.step("starting the control plane"):
+        started = cluster.up(programs, Options(nodes=args.nodes, port=args.port))
+    if args.rollouts:
+        crds = binaries.asset(ROLLOUTS_CRDS, env=os.environ, progress=progress)
+        with progress.step("adding Argo Rollouts"):
+            cluster.add_rollouts(programs[ROLLOUTS], crds)
+    progress.say(f"the cluster {'is up' if started else 'was up already'}: {cluster.server}")
+    progress.say(f"next: export KUBECONFIG=$(reroll dev kubeconfig --path{_place(args)})")
+    return Exit.OK
+
+
+def _down(args: argparse.Namespace, progress: Progress) -> int:
+    cluster = _cluster(args, progress)
+    if cluster.down():
+        progress.say(f"the cluster is down; its logs stay in {cluster.layout.logs}")
+    else:
+        progress.say(f"there is no cluster in {cluster.folder}; nothing to end")
+    return Exit.OK
+
+
+def _status(args: argparse.Namespace, progress: Progress) -> int:
+    cluster = _cluster(args, progress)
+    status = cluster.status()
+    if args.output == "json":
+        print(json.dumps(_status_document(cluster, status), indent=2))
+    else:
+        if status.rows:
+            _print_table([_cells(row) for row in status.rows])
+        progress.say(f"the cluster in {cluster.folder} is {status.phase}: {status.message}")
+        if status.phase is not Phase.UP:
+            progress.say(f"next: reroll dev up{_place(args)}")
+    return Exit.OK if status.phase is Phase.UP else Exit.FAILED
+
+
+def _kubeconfig(args: argparse.Namespace, progress: Progress) -> int:
+    path = _cluster(args, progress).kubeconfig(args.identity)
+    print(path if args.path else path.read_text(), end="\n" if args.path else "")
+    return Exit.OK
+
+
+def _build(args: argparse.Namespace, progress: Progress) -> int:
+    names = EVERYTHING if args.all else args.names or binaries.CORE
+    found: dict[str, Path] = binaries.ensure(names, env=os.environ, progress=progress)
+    if ROLLOUTS in names:
+        found[ROLLOUTS_CRDS] = binaries.asset(ROLLOUTS_CRDS, env=os.environ, progress=progress)
+    width = max(map(len, found))
+    for name, path in found.items():
+        print(f"{name:<{width}}  {path}")
+    return Exit.OK
+
+
+def _logs(args: argparse.Namespace, progress: Progress) -> int:
+    layout = _cluster(args, progress).layout
+    if not layout.logs.is_dir():
+        raise CommandError(f"there are no logs in {layout.logs}; start a cluster: reroll dev up")
+    for line in show(layout, args.processes or LOGS, count=args.lines):
+        print(line)
+    if args.follow:
+        for line in follow(layout, args.processes or LOGS):
+            print(line, flush=True)
+    return Exit.OK
+
+
+def _add_place(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--name", default="default", help="of the cluster, if there are several")
+    parser.add_argument(
+        "--folder", type=Path, help="where it lives (default: below XDG_STATE_HOME, by name)"
+    )
+
+
+def _add_up(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--nodes", type=_number(1, 1000), default=3, help="how many (default: 3)")
+    parser.add_argument("--port", type=_number(1, 65535), help="of the API server")
+    parser.add_argument("--rollouts", action="store_true", help="with Argo Rollouts")
+
+
+def _add_status(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("-o", "--output", choices=("text", "json"), default="text")
+
+
+def _add_kubeconfig(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--identity", default="admin", help="admin, reroll or alice (no rights)")
+    parser.add_argument("--path", action="store_true", help="print where the file is")
+
+
+def _add_build(parser: argparse.ArgumentParser) -> None:
+    _add_words(parser, "names", "NAME", EVERYTHING)
+    parser.add_argument("--all", action="store_true", help="also what only some tests need")
+
+
+def _add_logs(parser: argparse.ArgumentParser) -> None:
+    _add_words(parser, "processes", "PROCESS", LOGS)
+    parser.add_argument("-n", "--lines", type=_number(0, 1_000_000), default=20)
+    parser.add_argument("-f", "--follow", action="store_true")
+
+
+def _add_words(
+    parser: argparse.ArgumentParser, name: str, metavar: str, known: Sequence[str]
+) -> None:
+    """Any number of known words. (`choices` would refuse none at all in Python 3.11.)"""
+
+    def word(text: str) -> str:
+        if text not in known:
+            raise argparse.ArgumentTypeError(f"there is no {text!r}; there is {', '.join(known)}")
+        return text
+
+    action = parser.add_argument(name, nargs="*", metavar=metavar, type=word, help=", ".join(known))
+    action.completer = lambda **_: known  # type: ignore[attr-defined] # read by argcomplete
+
+
+def _nothing_more(_parser: argparse.ArgumentParser) -> None:
+    pass
+
+
+COMMANDS: tuple[
+    tuple[
+        str,
+        str,
+        Callable[[argparse.ArgumentParser], None],
+        Callable[[argparse.Namespace, Progress], int],
+    ],
+    ...,
+] = (
+    ("up", "start it, if it is not up", _add_up, _up),
+    ("down", "end it; its data is gone, its logs stay", _nothing_more, _down),
+    ("status", "show its processes; exit code 1 if it is not up", _add_status, _status),
+    ("kubeconfig", "print how to reach it", _add_kubeconfig, _kubeconfig),
+    ("logs", "print the end of its logs", _add_logs, _logs),
+    ("build", "build what is missing of its programs", _add_build, _build),
+)
+
+
+def _number(low: int, high: int) -> Callable[[str], int]:
+    def number(text: str) -> int:
+        value = int(text)
+        if not low <= value <= high:
+            raise argparse.ArgumentTypeError(f"{text} is not between {low} and {high}")
+        return value
+
+    return number
+
+
+def _cluster(args: argparse.Namespace, progress: Progress) -> DevCluster:
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", args.name):
+        raise CommandError(
+            f"--name {args.name!r} cannot be a name; use letters, digits, dots and dashes",
+            Exit.USAGE,
+        )
+    return DevCluster(args.folder or default_folder(args.name, os.environ), progress=progress)
+
+
+def _place(args: argparse.Namespace) -> str:
+    """The options that lead the next command to the same cluster."""
+    if args.folder:
+        return f" --folder {shlex.quote(str(args.folder))}"
+    return f" --name {args.name}" if args.name != "default" else ""
+
+
+def _facts(row: Row) -> tuple[str | int | None, ...]:
+    process = row.process
+    state = "running" if row.is_running else "died"
+    return (process.name, process.pid, state, process.port, process.log or None)
+
+
+def _cells(row: Row) -> tuple[str, ...]:
+    return tuple("-" if fact is None else str(fact) for fact in _facts(row))
+
+
+def _status_document(cluster: DevCluster, status: Status) -> dict[str, Any]:
+    return {
+        "folder": str(cluster.folder),
+        "phase": status.phase,
+        "message": status.message,
+        "server": status.server,
+        "processes": [dict(zip(COLUMNS, _facts(row), strict=True)) for row in status.rows],
+    }
+
+
+def _print_table(rows: Sequence[Sequence[str]]) -> None:
+    if not sys.stdout.isatty():
+        print_table(COLUMNS, rows)
+        return
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(*COLUMNS, box=None, header_style="bold")
+    for row in rows:
+        table.add_row(*row, style="red" if row[2] == "died" else None)
+    Console().print(table)

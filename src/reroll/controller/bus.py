@@ -1,0 +1,91 @@
+"""The report bus: what happened is published once, and every sink makes of it what it is for.
+
+What is held is looked at again and again: the bus knows which reports are news to people, and says
+so once, and again when the reason changes. A bus without sinks is silent.
+"""
+
+import secrets
+from itertools import count
+
+import msgspec
+
+from reroll.clock import Clock
+from reroll.controller.report import Report, Result
+from reroll.core.model.key import Key, Problem
+from reroll.core.tables.reasons import Reason
+
+
+class Sink:
+    """Takes what is published; a sink overrides what it is for."""
+
+    def report(self, report: Report) -> None:
+        """Every report."""
+
+    def news(self, report: Report) -> None:
+        """A report that people do not know yet, after `report`."""
+
+    def problem(self, report: Report, problem: Problem) -> None:
+        """Bad input that a report names, once."""
+
+    def forget(self, key: Key) -> None:
+        """The object is gone, or no longer opted in."""
+
+
+class Bus:
+    def __init__(self, clock: Clock, *sinks: Sink) -> None:
+        self._clock, self._sinks = clock, list(sinks)
+        self._prefix, self._numbers = secrets.token_hex(4), count(1)
+        # With the uid: another object by the same name is news.
+        self._known: dict[Key, tuple[str, Reason, str]] = {}
+        self._problems: dict[Key, tuple[str, frozenset[Problem]]] = {}
+
+    def subscribe(self, sink: Sink) -> None:
+        self._sinks.append(sink)
+
+    def publish(self, report: Report) -> None:
+        if not self._sinks:
+            return
+        number = f"{self._prefix}-{next(self._numbers)}"
+        report = msgspec.structs.replace(report, id=number, at=self._clock.now())
+        problems = self._new_problems(report)
+        is_news = self._is_news(report)
+        for sink in self._sinks:
+            sink.report(report)
+            for problem in problems:
+                sink.problem(report, problem)
+            if is_news:
+                sink.news(report)
+
+    tell = publish
+    """For publishers that know a `Teller`."""
+
+    def forget(self, key: Key) -> None:
+        self._known.pop(key, None)
+        self._problems.pop(key, None)
+        for sink in self._sinks:
+            sink.forget(key)
+
+    def _is_news(self, report: Report) -> bool:
+        if report.rolled or report.result is Result.DONE:
+            self._known.pop(report.key, None)
+            return True
+        state = (report.uid, report.reason, report.message)
+        if report.reason.event and self._known.get(report.key) != state:
+            self._known[report.key] = state
+            return True
+        if report.result is Result.NOTHING:
+            self._known.pop(report.key, None)  # All is well: what comes after it is news.
+        return False
+
+    def _new_problems(self, report: Report) -> list[Problem]:
+        if not report.problems and report.key not in self._problems:
+            return []
+        uid, known = self._problems.get(report.key, ("", frozenset()))
+        if uid != report.uid:
+            known = frozenset()
+        now = frozenset(report.problems) | {p for p in known if p.reason.lasting}
+        if now:
+            self._problems[report.key] = (report.uid, now)
+        else:
+            self._problems.pop(report.key, None)
+        return sorted(now - known, key=lambda problem: problem.sentence)

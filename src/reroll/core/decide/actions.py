@@ -1,0 +1,199 @@
+"""Actions: what a plan is made of, and what the executor has a function for.
+
+A plan's actions are carried out in order. An action that cannot finish ends the attempt; the next
+attempt decides again. Everything that is written to the workload is one `Patch`, so the record and
+what it records are written together or not at all; its parts are edits.
+"""
+
+from datetime import datetime
+
+import msgspec
+
+from reroll.core.model.key import Key
+from reroll.core.model.marks import Mark
+from reroll.core.model.record import Record
+from reroll.core.policy import policy
+from reroll.core.revisions.pins import Rewrite
+
+# Edits of the workload
+
+
+class WriteRecord(msgspec.Struct, frozen=True, gc=False):
+    record: Record
+    unless_held: bool = False
+    """Refused by the server if a hold came after the decision."""
+
+
+class Pin(msgspec.Struct, frozen=True, gc=False):
+    """The template names the copies that its pods use."""
+
+    pins: str
+    """Empty: none any more."""
+    renames: tuple[Rewrite, ...] = ()
+    """Fields of the pod spec that name another copy with it."""
+
+
+class SetMarks(msgspec.Struct, frozen=True, gc=False):
+    """Annotations or variables of the template that replace the pods by changing."""
+
+    marks: tuple[Mark, ...]
+
+
+class Restart(msgspec.Struct, frozen=True, gc=False):
+    at: datetime
+
+
+class Pause(msgspec.Struct, frozen=True, gc=False):
+    """Keep a written roll back, to gather further changes."""
+
+    mark: str
+    """The annotation that says since when."""
+    at: datetime
+
+
+class Resume(msgspec.Struct, frozen=True, gc=False):
+    """End a pause of ours."""
+
+    mark: str
+
+
+Edit = WriteRecord | Pin | SetMarks | Restart | Pause | Resume
+
+# Actions
+
+
+class Patch(msgspec.Struct, frozen=True, gc=False):
+    """One JSON Patch of the workload, guarded by the record that was decided on."""
+
+    edits: tuple[Edit, ...]
+
+
+class ReadHistory(msgspec.Struct, frozen=True, gc=False):
+    """Read the revisions of the workload, and decide again with them."""
+
+
+class MakeCopies(msgspec.Struct, frozen=True, gc=False):
+    """Immutable copies of sources that have to exist before pods use them."""
+
+    copies: tuple[tuple[Key, str], ...]
+    """Of which source, and by what name."""
+
+
+class NamePins(msgspec.Struct, frozen=True, gc=False):
+    """Find out whether the template itself has to name its copies, and amend what follows."""
+
+    pins: str
+
+
+class AddValueMarks(msgspec.Struct, frozen=True, gc=False):
+    """Add the marks that other tools make of values, which are fetched for it and dropped."""
+
+    stamp: str
+
+
+class StartJob(msgspec.Struct, frozen=True, gc=False):
+    """Start a Job of the CronJob now."""
+
+    record: Record
+    stamp: str
+    marks: tuple[Mark, ...] = ()
+    pins: str | None = None
+
+
+class RecreateJob(msgspec.Struct, frozen=True, gc=False):
+    """Replace a Job, which cannot be changed, by one with this record."""
+
+    record: Record
+    marks: tuple[Mark, ...] = ()
+    pins: str | None = None
+
+
+class Evict(msgspec.Struct, frozen=True, gc=False):
+    """Evict the pods that are older than the roll that began at `since`."""
+
+    since: datetime
+
+
+class Reload(msgspec.Struct, frozen=True, gc=False):
+    """Ask the pods that are older than that to read their configuration again."""
+
+    since: datetime
+
+
+class Repair(msgspec.Struct, frozen=True, gc=False):
+    """Undo what another tool did to keep pods from starting."""
+
+    repair: policy.Repair
+
+
+class GoBack(msgspec.Struct, frozen=True, gc=False):
+    """Put an earlier template back, and decline the content that it does not have."""
+
+    record: Record | None
+    template: msgspec.Raw | None = None
+    """The template to go back to; without it, that of the revision before the current one."""
+    rolled: msgspec.Raw | None = None
+    """The template that the roll made, if it is known: nothing else is replaced."""
+
+
+Action = (
+    Patch
+    | ReadHistory
+    | MakeCopies
+    | NamePins
+    | AddValueMarks
+    | StartJob
+    | RecreateJob
+    | Evict
+    | Reload
+    | Repair
+    | GoBack
+)
+
+
+def records(action: Action) -> Record | None:
+    """The record that an action writes."""
+    if isinstance(action, Patch):
+        return next((e.record for e in action.edits if isinstance(e, WriteRecord)), None)
+    if isinstance(action, StartJob | Evict | Reload):
+        return None
+    return action.record if isinstance(action, RecreateJob | GoBack) else None
+
+
+def with_names(
+    actions: tuple[Action, ...], renames: tuple[Rewrite, ...], *, named: bool
+) -> tuple[Action, ...]:
+    """The actions, once it is known whether and where the template names its copies."""
+    return tuple(_with_names(action, renames, named) for action in actions)
+
+
+def _with_names(action: Action, renames: tuple[Rewrite, ...], named: bool) -> Action:
+    if isinstance(action, StartJob | RecreateJob):
+        return msgspec.structs.replace(action, record=_named(action.record, named))
+    if not isinstance(action, Patch):
+        return action
+    edits: list[Edit] = []
+    for edit in action.edits:
+        if isinstance(edit, WriteRecord):
+            edits.append(msgspec.structs.replace(edit, record=_named(edit.record, named)))
+        elif isinstance(edit, Pin):
+            edits.append(msgspec.structs.replace(edit, renames=renames))
+        else:
+            edits.append(edit)
+    return Patch(tuple(edits))
+
+
+def _named(record: Record, named: bool) -> Record:
+    return msgspec.structs.replace(record, named=named)
+
+
+def with_marks(actions: tuple[Action, ...], marks: tuple[Mark, ...]) -> tuple[Action, ...]:
+    """The actions, with these marks instead of those that their patch sets."""
+
+    def edited(edit: Edit) -> Edit:
+        return SetMarks(marks) if isinstance(edit, SetMarks) else edit
+
+    return tuple(
+        Patch(tuple(map(edited, action.edits))) if isinstance(action, Patch) else action
+        for action in actions
+    )

@@ -1,0 +1,77 @@
+"""One decision's evidence, computed once: the snapshot, its comparison, its pins, and the time."""
+
+from datetime import datetime
+from typing import NamedTuple, Unpack
+
+from reroll.core.decide.actions import Patch, WriteRecord
+from reroll.core.decide.pin_state import PinState
+from reroll.core.decide.plan import Plan
+from reroll.core.dialects.table import Dialects
+from reroll.core.model.record import Record, RecordFields, successor
+from reroll.core.observe.snapshot import Comparison, Snapshot
+from reroll.core.policy.policy import Pause
+from reroll.core.tables.kinds import Strategy
+from reroll.core.tables.reasons import Reason
+
+
+class Case(NamedTuple):
+    snapshot: Snapshot
+    comparison: Comparison
+    pins: PinState
+    now: datetime
+    dialects: Dialects
+
+    @property
+    def record(self) -> Record | None:
+        """The record, if it is there and can be read."""
+        record = self.snapshot.workload.record
+        return record if isinstance(record, Record) else None
+
+    @property
+    def pause(self) -> Pause | None:
+        return self.snapshot.policy.pause
+
+    @property
+    def is_paused_by_us(self) -> bool:
+        return self.pause is not None and self.pause.since is not None
+
+    @property
+    def pause_keeps_back(self) -> bool:
+        """Whether a pause of the workload keeps a written roll back."""
+        strategy = self.snapshot.policy.strategy_for(self.snapshot.kind)
+        return self.snapshot.kind.keeps_back and strategy in _ON_TEMPLATE
+
+    # Records that follow from it
+
+    def recorded(self, reason: Reason, message: str = "", **fields: Unpack[RecordFields]) -> Plan:
+        """A plan that writes the record and rolls nothing."""
+        edits = (WriteRecord(self.next_record(reason, **fields)),)
+        return Plan(reason, message or reason.sentence, (Patch(edits),))
+
+    def next_record(self, reason: Reason, **fields: Unpack[RecordFields]) -> Record:
+        """The record of what the sources hold now."""
+        usual: RecordFields = {
+            "at": self.now,
+            "why": reason.word,
+            "s": self.comparison.wanted,
+            "k": self.snapshot.keys.current,
+        }
+        return successor(self.record, self.number, **(usual | fields))
+
+    @property
+    def number(self) -> int:
+        """The number that the next record comes after."""
+        number = self.highest_number
+        if not self.snapshot.kind.copies_record:
+            return number
+        # An undo is noticed by numbers, and no process has seen them all: so they grow with time.
+        return max(number, int(self.now.timestamp()))
+
+    @property
+    def highest_number(self) -> int:
+        history = self.snapshot.history
+        latest = history.latest if history else None
+        return max(self.snapshot.workload.highest, latest.n if latest else 0)
+
+
+_ON_TEMPLATE = frozenset((Strategy.STAMP, Strategy.ENV, Strategy.RESTART))

@@ -1,0 +1,55 @@
+"""What no watch brings and the reader has to fetch: one type for each kind of thing."""
+
+import msgspec
+
+from reroll.core.model.key import Key
+
+
+class DigestKeys(msgspec.Struct, frozen=True, gc=False):
+    """The HMAC keys for digests of Secrets."""
+
+
+class NamespaceWorkloads(msgspec.Struct, frozen=True, gc=False):
+    """All workloads of a namespace, because its annotations changed."""
+
+    namespace: str
+
+
+class WorkloadState(msgspec.Struct, frozen=True, gc=False):
+    """One workload, because another object changed how it is treated."""
+
+    key: Key
+
+
+class GlobMatches(msgspec.Struct, frozen=True, gc=False):
+    """The sources of a namespace by name, for the globs that match some of them."""
+
+    kind: str
+    namespace: str
+
+
+class MountReports(msgspec.Struct, frozen=True, gc=False):
+    """What pods report to have mounted of a class; without a name, of all in the namespace."""
+
+    key: Key
+
+
+class CopyContent(msgspec.Struct, frozen=True, gc=False):
+    """What a copy holds that we did not make."""
+
+    key: Key
+
+
+class SourceContent(msgspec.Struct, frozen=True, gc=False):
+    key: Key
+
+
+Want = (
+    DigestKeys
+    | NamespaceWorkloads
+    | WorkloadState
+    | GlobMatches
+    | MountReports
+    | CopyContent
+    | SourceContent
+)

@@ -1,0 +1,1 @@
+"""Rolls workloads when the configuration that they use has changed."""

@@ -1,0 +1,94 @@
+"""Watches on every replica; reconciles where this replica leads."""
+
+import asyncio
+from collections.abc import Iterator
+from typing import Any
+
+from reroll.clock import Clock
+from reroll.controller.bus import Bus
+from reroll.controller.logs import Log
+from reroll.controller.pace import Backoff, Pacer
+from reroll.controller.queue import Queue
+from reroll.controller.worker import Worker
+from reroll.core.model.key import Key
+from reroll.core.tables.rights import Feature
+from reroll.engine.executor import Executor
+from reroll.engine.observer import Observer
+from reroll.engine.outcome import Outcome
+from reroll.engine.watches import Watches
+from reroll.kube.client import Client
+from reroll.kube.watch import Watch
+from reroll.settings.table import Settings
+
+log = Log("reroll")
+
+
+class Rolling:
+    def __init__(
+        self, client: Client, clock: Clock, settings: Settings, bus: Bus, home: str
+    ) -> None:
+        self._settings, self._bus = settings, bus
+        self.queue: Queue[Key] = Queue(clock)
+        self.observer = Observer(
+            client, clock, settings, home, wake=self._wake, problem=_unreadable
+        )
+        self._watches = Watches(client, clock, settings, self.observer)
+        pacer = Pacer(clock, settings.rate, settings.burst)
+        self._executor = Executor(client, clock, self.observer, pacer)
+        self._worker = Worker(
+            self.queue, self._reconcile, Backoff(clock), on_error=self._failed, noun="workload"
+        )
+        self._acting = False
+
+    async def prepare(self) -> None:
+        await self.observer.load_keys()
+
+    def stages(self) -> Iterator[list[Watch[Any]]]:
+        return self._watches.stages()
+
+    async def read(self) -> None:
+        """Follow what the watches do not bring; on every replica."""
+        async with asyncio.TaskGroup() as group:
+            if self._watches.row_checks:
+                group.create_task(self._watches.row_checks.run())
+            group.create_task(self.observer.reader.run())
+
+    async def act(self) -> None:
+        """Roll; only where this replica is the leader."""
+        self._acting = True
+        try:
+            for key in self.observer.world.everything():
+                self.queue.add(key, urgent=False)
+            async with asyncio.TaskGroup() as group:
+                if "Job" in self.observer.kinds and Feature.RECREATE in self._settings.features:
+                    places = self._settings.namespaces or (None,)
+                    group.create_task(self._executor.jobs.run(places, self._bus.publish))
+                group.create_task(self._worker.run(self._settings.concurrency))
+        finally:
+            self._acting = False
+            self.queue.clear()
+
+    async def rest(self) -> None:
+        """Begin nothing more, and wait for what is under way."""
+        await self.queue.drain()
+
+    def _wake(self, key: Key, urgent: bool) -> None:
+        if self._acting:
+            self.queue.add(key, urgent=urgent)
+
+    async def _reconcile(self, key: Key) -> float | None:
+        return self._publish(key, await self._executor.reconcile(key))
+
+    def _failed(self, key: Key, error: Exception) -> float | None:
+        return self._publish(key, self._executor.failed(key, error))
+
+    def _publish(self, key: Key, outcome: Outcome) -> float | None:
+        for report in outcome.reports:
+            self._bus.publish(report)
+        if outcome.gone:
+            self._bus.forget(key)
+        return outcome.delay
+
+
+def _unreadable(what: str, problem: str) -> None:
+    log.warning("cannot read", source=what, problem=problem)

@@ -1,0 +1,63 @@
+"""Metrics: what a report counts as, and what is read when the metrics are."""
+
+import msgspec
+
+from reroll.controller.metrics import Metrics
+from reroll.controller.report import Report, Result
+from reroll.core.model.key import Key, Problem
+from reroll.core.tables.reasons import Reason
+
+HELD = Report(Key("Job", "shop", "web"), "1", "batch/v1", Reason.HELD, "held", Result.HELD)
+ROLLED = msgspec.structs.replace(
+    HELD, reason=Reason.CONFIG_CHANGED, result=Result.DONE, strategy="recreate", seconds=2.0
+)
+
+
+def value(metrics: Metrics, name: str, **labels: str) -> float | None:
+    return metrics.registry.get_sample_value(name, labels)
+
+
+def test_every_report_is_a_decision_and_what_rolled_is_a_roll() -> None:
+    metrics = Metrics()
+    for report in (HELD, HELD, ROLLED):
+        metrics.report(report)
+    assert value(metrics, "reroll_decisions_total", reason="Held", result="held") == 2
+    assert value(metrics, "reroll_decisions_total", reason="ConfigChanged", result="done") == 1
+    labels = {"strategy": "recreate", "kind": "Job", "result": "done"}
+    assert value(metrics, "reroll_rolls_total", reason="ConfigChanged", **labels) == 1
+    assert value(metrics, "reroll_change_to_patch_seconds_sum") == 2.0
+
+
+def test_a_roll_that_failed_took_no_time() -> None:
+    metrics = Metrics()
+    metrics.report(msgspec.structs.replace(ROLLED, result=Result.FAILED))
+    assert value(metrics, "reroll_change_to_patch_seconds_count") == 0
+
+
+def test_a_problem_counts_by_where_it_stands() -> None:
+    metrics = Metrics()
+    metrics.problem(HELD, Problem("bad"))
+    assert value(metrics, "reroll_problems_total", kind="Job", namespace="shop") == 1
+
+
+class Backlog(list[str]):
+    oldest = 4.0
+
+
+class Injections:
+    def count(self, *, ready: bool) -> int:
+        return 7 if ready else 1
+
+
+def test_sizes_are_those_of_the_moment() -> None:
+    metrics = Metrics()
+    workloads: list[str] = []
+    metrics.measure(workloads, ["app"], Backlog(["web", "api"]))
+    metrics.count_injections(Injections())
+    workloads.append("web")
+    assert value(metrics, "reroll_workloads") == 1
+    assert value(metrics, "reroll_sources") == 1
+    assert value(metrics, "reroll_queue_depth") == 2
+    assert value(metrics, "reroll_queue_age_seconds") == 4.0
+    assert value(metrics, "reroll_injections", ready="true") == 7
+    assert value(metrics, "reroll_injections", ready="false") == 1
