@@ -16,7 +16,8 @@ APP, USER = Key("ConfigMap", "shop", "app"), Key("Injection", "shop", "one")
 
 
 def world(scope: Scope) -> World:
-    return World(SystemClock(), scope, wake=lambda *_: None, read=lambda _: None)
+    keys = Key("Secret", "reroll", "keys")
+    return World(SystemClock(), scope, keys, wake=lambda *_: None, want=lambda _: None)
 
 
 def change(cluster: World, version: int) -> None:

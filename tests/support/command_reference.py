@@ -35,7 +35,8 @@ def reference() -> str:
 
 def _overview() -> str:
     rows = [
-        f"| [`reroll {name}`](#reroll-{name}) | {_cell(summary)} |" for name, _, summary in COMMANDS
+        f"| [`reroll {name}`](#reroll-{name}) | {_cell(summary)} |"
+        for name, summary in COMMANDS.items()
     ]
     return "\n".join(["| command | what it is for |", "|---|---|", *rows, ""])
 

@@ -16,68 +16,34 @@ from reroll import __version__
 from reroll.cli.errors import CommandError, Exit
 from reroll.cli.output import warn
 
-COMMANDS: tuple[tuple[str, str, str], ...] = (
-    # name, module, what `reroll --help` says of it
-    (
-        "run",
-        "reroll.cli.commands.run",
-        "the controller: roll workloads when their configuration changes",
-    ),
-    ("sync", "reroll.cli.commands.sync", "roll what is stale now, once, and wait for it"),
-    (
-        "restart",
-        "reroll.cli.commands.restart",
-        "replace the pods of workloads, with a reason, and wait",
-    ),
-    ("hold", "reroll.cli.commands.hold", "keep workloads, or a namespace, from rolling"),
-    ("release", "reroll.cli.commands.release", "end a hold; what was held back rolls now"),
-    ("plan", "reroll.cli.commands.plan", "what would roll now, or if a change were made"),
-    (
-        "migrate",
-        "reroll.cli.commands.migrate",
-        "come from Reloader or Wave: what they do, as settings of Reroll",
-    ),
-    (
-        "attach",
-        "reroll.cli.commands.attach",
-        "after a deploy: let revisions own the configs they use",
-    ),
-    ("gc", "reroll.cli.commands.gc", "delete the content-named configs that nothing uses"),
-    (
-        "render",
-        "reroll.cli.commands.render",
-        "write checksums into manifests on their way to the cluster",
-    ),
-    (
-        "diff",
-        "reroll.cli.commands.diff",
-        "which workloads a render would roll, because of which keys",
-    ),
-    ("pins", "reroll.cli.commands.pins", "have pods start with the config of their own revision"),
-    ("crds", "reroll.cli.commands.crds", "print the CustomResourceDefinition of Injections"),
-    (
-        "explain",
-        "reroll.cli.commands.explain",
-        "why a workload rolls or does not, in plain sentences",
-    ),
-    (
-        "graph",
-        "reroll.cli.commands.graph",
-        "who uses which ConfigMaps and Secrets: a tree or a picture",
-    ),
-    ("history", "reroll.cli.commands.history", "what rolled, when, why, and who had changed what"),
-    ("revisions", "reroll.cli.commands.revisions", "what each revision has, and going back to one"),
-    ("audit", "reroll.cli.commands.audit", "which running pods have stale configuration now"),
-    (
-        "key",
-        "reroll.cli.commands.key",
-        "the keys for digests of Secrets: which are in use, and a new one",
-    ),
-    ("doctor", "reroll.cli.commands.doctor", "check an installation, and say what to do"),
-    ("demo", "reroll_dev.cli.demo", "the main job, live, on a control plane of its own"),
-    ("dev", "reroll_dev.cli.dev", "a real control plane on this machine, to try and to test"),
-    ("completion", "reroll.cli.commands.completion", "print the completion script for your shell"),
-)
+COMMANDS: dict[str, str] = {
+    # name -> what `reroll --help` says of it
+    "run": "the controller: roll workloads when their configuration changes",
+    "sync": "roll what is stale now, once, and wait for it",
+    "restart": "replace the pods of workloads, with a reason, and wait",
+    "hold": "keep workloads, or a namespace, from rolling",
+    "release": "end a hold; what was held back rolls now",
+    "plan": "what would roll now, or if a change were made",
+    "migrate": "come from Reloader or Wave: what they do, as settings of Reroll",
+    "attach": "after a deploy: let revisions own the configs they use",
+    "gc": "delete the content-named configs that nothing uses",
+    "render": "write checksums into manifests on their way to the cluster",
+    "diff": "which workloads a render would roll, because of which keys",
+    "pins": "have pods start with the config of their own revision",
+    "crds": "print the CustomResourceDefinition of Injections",
+    "explain": "why a workload rolls or does not, in plain sentences",
+    "graph": "who uses which ConfigMaps and Secrets: a tree or a picture",
+    "history": "what rolled, when, why, and who had changed what",
+    "revisions": "what each revision has, and going back to one",
+    "audit": "which running pods have stale configuration now",
+    "key": "the keys for digests of Secrets: which are in use, and a new one",
+    "doctor": "check an installation, and say what to do",
+    "demo": "the main job, live, on a control plane of its own",
+    "dev": "a real control plane on this machine, to try and to test",
+    "completion": "print the completion script for your shell",
+}
+DEVELOPMENT = frozenset(("demo", "dev"))
+"""Commands of the distribution reroll-dev."""
 
 
 def parser_for(argv: Sequence[str], *, completing: bool = False) -> argparse.ArgumentParser:
@@ -90,7 +56,7 @@ def parser_for(argv: Sequence[str], *, completing: bool = False) -> argparse.Arg
     parser.add_argument("--version", action="version", version=f"reroll {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands")
     named = next((word for word in argv if not word.startswith("-")), None)
-    for name, module, summary in COMMANDS:
+    for name, summary in COMMANDS.items():
         sub = commands.add_parser(
             name,
             help=summary,
@@ -98,15 +64,16 @@ def parser_for(argv: Sequence[str], *, completing: bool = False) -> argparse.Arg
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
         if completing or name == named:
-            command = _load(name, module)
+            command = _load(name)
             command.configure(sub)
             sub.set_defaults(implementation=command)
     return parser
 
 
-def _load(name: str, module: str) -> ModuleType:
+def _load(name: str) -> ModuleType:
+    package = "reroll_dev.cli" if name in DEVELOPMENT else "reroll.cli.commands"
     try:
-        return importlib.import_module(module)
+        return importlib.import_module(f"{package}.{name}")
     except ModuleNotFoundError as error:
         if error.name != "reroll_dev":
             raise

@@ -4,7 +4,6 @@ What may not be read is a finding of that check, and the other checks go on.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable
 from typing import NamedTuple
 
 import msgspec
@@ -27,7 +26,7 @@ from reroll.engine import keyring, row_checks
 from reroll.features.checkup import access
 from reroll.features.checkup.access import Subject
 from reroll.features.checkup.switched_on import questions_of
-from reroll.kube import resources, wire
+from reroll.kube import api, resources, wire
 from reroll.kube.errors import ApiError, Forbidden, Invalid, Malformed, NotFound, Rejected
 from reroll.kube.view import View
 from reroll.settings.table import Settings
@@ -80,61 +79,57 @@ class Examination:
     def home(self) -> str:
         return self._home or self._view.home
 
-    async def run(self) -> AsyncIterator[Finding]:
+    async def run(self) -> list[Finding]:
         """Everything, each check whatever the others found."""
         here = installation.installations(await self._deployments())
         places = [each.key.namespace for each in here]
         if places and not self._home and self.home not in places:
             self._home = places[0]
-        learnt = [] if self._wanted.settings else [one async for one in self._learn(here)]
+        learnt = [] if self._wanted.settings else await self._learn(here)
         surveyed = await self._survey(self._view, self._settings.tables.kinds)
         replicas = await running(self._view, here)
-        checks = (
-            _each(learnt),
-            self._server(),
-            self._controller(here, replicas),
-            self._rights(here),
-            self._key(),
-            self._metrics(replicas),
-            rewriting(self._view, surveyed.workloads, self._clock),
-            self._injections(),
-            _each(rivals.others(surveyed)),
-            _each(rivals.annotations(surveyed)),
-        )
-        for check in checks:
-            async for finding in check:
-                yield finding
-        for gap in dict.fromkeys(self._view.gaps):
-            yield LOOK.note(f"not looked at: {gap}")
+        findings = [
+            *learnt,
+            *await self._server(),
+            *await self._controller(here, replicas),
+            *await self._rights(here),
+            await self._key(),
+            *await self._metrics(replicas),
+            *await rewriting(self._view, surveyed.workloads, self._clock),
+            *await self._injections(),
+            *rivals.others(surveyed),
+            *rivals.annotations(surveyed),
+        ]
+        gaps = dict.fromkeys(self._view.gaps)
+        return [*findings, *(LOOK.note(f"not looked at: {gap}") for gap in gaps)]
 
-    async def _learn(self, here: list[Installation]) -> AsyncIterator[Finding]:
+    async def _learn(self, here: list[Installation]) -> list[Finding]:
         """The settings of the controller, so that everything is looked at as it does."""
         ours = next((each for each in here if each.key.namespace == self.home), None)
         if ours is None:
-            return
+            return []
         try:
             self._settings = await installed_settings(self._view, ours.settings, self.home)
         except AnswerError as error:
-            yield SETTINGS.problem(str(error), "or give this command the controller's --config")
-        else:
-            yield SETTINGS.ok(f"looking as {ours.key} is told to")
+            return [SETTINGS.problem(str(error), "or give this command the controller's --config")]
+        return [SETTINGS.ok(f"looking as {ours.key} is told to")]
 
     # The API server
 
-    async def _server(self) -> AsyncIterator[Finding]:
+    async def _server(self) -> list[Finding]:
         raw = await self._view.client.send(wire.Request("GET", "/version", verb="get"))
         version = msgspec.json.decode(raw, type=server.Version)
         apis = [row.resource for row in server.OPTIONAL] + list(server.MUTATING_POLICIES)
         answers = await asyncio.gather(*map(self._view.serves, apis))
-        apis = [api for api, served in zip(apis, answers, strict=True) if served]
-        for finding in server.judge(server.Served(version, apis, await self._streams())):
-            yield finding
+        apis = [each for each, served in zip(apis, answers, strict=True) if served]
+        findings = list(server.judge(server.Served(version, apis, await self._streams())))
         for row in self._settings.tables.custom.values():
-            wrong = await row_checks.problems_of(self._view.client, row)
-            for problem in wrong:
-                yield server.misfit(row.name, problem)
-            if not wrong:
-                yield server.configured(row.name, served=await self._view.serves(resources.of(row)))
+            misfits = await row_checks.problems_of(self._view.client, row)
+            findings += [server.misfit(row.name, problem) for problem in misfits]
+            if not misfits:
+                served = await self._view.serves(resources.of(row))
+                findings.append(server.configured(row.name, served=served))
+        return findings
 
     async def _streams(self) -> bool | None:
         """Whether a watch may begin with all there is: tried on what nothing has."""
@@ -169,9 +164,7 @@ class Examination:
             self._view.gaps += near.gaps
         return [(DEPLOYMENT, manifest) for manifest in manifests]
 
-    async def _controller(
-        self, here: list[Installation], replicas: list[Replica]
-    ) -> AsyncIterator[Finding]:
+    async def _controller(self, here: list[Installation], replicas: list[Replica]) -> list[Finding]:
         where = f"Lease {self.home}/{self._settings.lease}"
         try:
             lease, before = await self._lease()
@@ -181,15 +174,14 @@ class Examination:
             wanted = any(one.replicas for one in here) and self._settings.leader_election
             leading = installation.lease(self._clock.now(), lease, before, where, wanted=wanted)
             held = lease is not None and leading.level in {Level.OK, Level.WARNING}
-        for finding in installation.deployments(here):
-            yield finding
-        if not here:
-            yield installation.nowhere(held=held)
-        yield leading
         versions = [(str(one.key), one.version) for one in here]
         versions += [(str(one), one.version) for one in replicas if one.version]
-        for finding in installation.versions(versions, self._version):
-            yield finding
+        return [
+            *installation.deployments(here),
+            *(() if here else (installation.nowhere(held=held),)),
+            leading,
+            *installation.versions(versions, self._version),
+        ]
 
     async def _lease(self) -> tuple[Lease | None, Lease | None]:
         """The Lease, and how it was a while before if it looked old."""
@@ -200,21 +192,18 @@ class Examination:
         return await self._one_lease(), lease
 
     async def _one_lease(self) -> Lease | None:
-        request = wire.get(resources.LEASES, self.home, self._settings.lease)
-        try:
-            return msgspec.json.decode(await self._view.client.send(request), type=Lease)
-        except NotFound:
-            return None
+        name = self._settings.lease
+        return await api.find(self._view.client, resources.LEASES, self.home, name, Lease)
 
-    async def _rights(self, here: list[Installation]) -> AsyncIterator[Finding]:
+    async def _rights(self, here: list[Installation]) -> list[Finding]:
         theirs = (one.account for one in here if one.key.namespace == self.home)
         account = self._wanted.account or next(theirs, "")
         me = await self._me()
-        if not account:
-            yield RIGHTS.note(
-                f"no Deployment tells the controller's service account: these are rights of {me}",
-                "name it with --service-account",
-            )
+        unknown = RIGHTS.note(
+            f"no Deployment tells the controller's service account: these are rights of {me}",
+            "name it with --service-account",
+        )
+        notes = [] if account else [unknown]
         subject = Subject(self.home, account) if account else None
         who = f"ServiceAccount {self.home}/{account}" if account else me
         asked = questions_of(self._settings, self.home)
@@ -222,13 +211,12 @@ class Examination:
             own = subject is None or subject.user == me
             lacking = await access.ask(self._view.client, asked, None if own else subject)
         except Forbidden:
-            yield RIGHTS.note(
+            unasked = RIGHTS.note(
                 f"the rights of {who} were not looked at: {me} may not ask about others",
                 "grant `create` on subjectaccessreviews, or run this as it",
             )
-            return
-        for finding in rights.judge(asked, lacking, who):
-            yield finding
+            return [*notes, unasked]
+        return [*notes, *rights.judge(asked, lacking, who)]
 
     async def _me(self) -> str:
         body = {"apiVersion": REVIEWS.api_version, "kind": REVIEWS.kind}
@@ -238,51 +226,34 @@ class Examination:
             return "you"
         return msgspec.json.decode(raw, type=_Answer).status.user_info.username
 
-    async def _key(self) -> AsyncIterator[Finding]:
-        where = f"Secret {self.home}/{self._settings.digest_key}"
-        request = wire.get(resources.SECRETS, self.home, self._settings.digest_key)
+    async def _key(self) -> Finding:
+        name, model = self._settings.digest_key, keyring.KeySecret
+        where = f"Secret {self.home}/{name}"
         try:
-            secret = msgspec.json.decode(
-                await self._view.client.send(request), type=keyring.KeySecret
-            )
+            secret = await api.get(self._view.client, resources.SECRETS, self.home, name, model)
             ring, _ = keyring.read(secret)
         except NotFound:
-            yield keys.missing(where)
+            return keys.missing(where)
         except Forbidden:
-            yield KEY.note(f"{where} may not be read, which is as it should be for most people")
+            return KEY.note(f"{where} may not be read, which is as it should be for most people")
         except Malformed as error:
-            yield KEY.problem(str(error), "see `reroll key status`")
-        else:
-            current = (secret.metadata.annotations or {}).get(keyring.CURRENT)
-            yield keys.judge(where, ring, current)
+            return KEY.problem(str(error), "see `reroll key status`")
+        return keys.judge(where, ring, (secret.metadata.annotations or {}).get(keyring.CURRENT))
 
-    # Metrics
-
-    async def _metrics(self, replicas: list[Replica]) -> AsyncIterator[Finding]:
+    async def _metrics(self, replicas: list[Replica]) -> list[Finding]:
         port = int(self._settings.listen.rpartition(":")[2] or 8080)
         urls = self._wanted.metrics_urls
         read = await from_urls(urls) if urls else await of_replicas(self._view, replicas, port)
-        for one in read:
-            if isinstance(one, UnreadMetrics):
-                level = METRICS.problem if one.asked_for else METRICS.note
-                yield level(f"{one.where} tells no metrics: {one.why}", ELSEWHERE)
-        if not read:
-            yield METRICS.note("no metrics were looked at", ELSEWHERE)
-        scrapes = [one for one in read if isinstance(one, scrape.Scrape)]
-        for finding in scrape.judge(scrapes):
-            yield finding
-        versions = [(one.where, one.version) for one in scrapes]
-        for finding in installation.versions(versions, self._version):
-            yield finding
+        findings = [] if read else [METRICS.note("no metrics were looked at", ELSEWHERE)]
+        for each in read:
+            if isinstance(each, UnreadMetrics):
+                level = METRICS.problem if each.asked_for else METRICS.note
+                findings.append(level(f"{each.where} tells no metrics: {each.why}", ELSEWHERE))
+        scrapes = [each for each in read if isinstance(each, scrape.Scrape)]
+        versions = [(each.where, each.version) for each in scrapes]
+        judged = scrape.judge(scrapes)
+        return [*findings, *judged, *installation.versions(versions, self._version)]
 
-    # What pods get
-
-    async def _injections(self) -> AsyncIterator[Finding]:
+    async def _injections(self) -> list[Finding]:
         there = await self._view.every(resources.INJECTIONS, injections.InjectionStatus)
-        for finding in injections.judge(there, is_on=self._settings.injections):
-            yield finding
-
-
-async def _each(findings: Iterable[Finding]) -> AsyncIterator[Finding]:
-    for one in findings:
-        yield one
+        return list(injections.judge(there, is_on=self._settings.injections))

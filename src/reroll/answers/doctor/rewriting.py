@@ -1,7 +1,5 @@
 """Gathers what `reroll doctor` judges of pins: who rewrites pods, and whose pods need it."""
 
-from collections.abc import AsyncIterator
-
 from reroll.answers.doctor import admission, server
 from reroll.answers.doctor.findings import Finding
 from reroll.clock import Clock
@@ -13,7 +11,7 @@ from reroll.kube.view import Found, View
 from reroll.kube.wire import Which
 
 
-async def rewriting(view: View, workloads: list[Found], clock: Clock) -> AsyncIterator[Finding]:
+async def rewriting(view: View, workloads: list[Found], clock: Clock) -> list[Finding]:
     """Whether something rewrites the pods of pinned workloads, where that is needed."""
     pinned = [one.workload.key for one in workloads if one.workload.pins]
     unnamed = [one.workload.key for one in workloads if _needs_rewriting(one)]
@@ -28,8 +26,7 @@ async def rewriting(view: View, workloads: list[Found], clock: Clock) -> AsyncIt
         covering = {one.name for one in installed.found if one.selector.matches(here)}
         found = found.only(covering)
     uncovered = [k for k in unnamed if not installed.covers(k.namespace, labels[k.namespace])]
-    for finding in admission.judge(found, uncovered, clock.now()):
-        yield finding
+    return list(admission.judge(found, uncovered, clock.now()))
 
 
 async def _labels(view: View, namespace: str) -> dict[str, str]:

@@ -85,7 +85,7 @@ def run(args: argparse.Namespace) -> int:
 
     async def action(view: View) -> int:
         examination = Examination(view, wanted, survey, context.clock, __version__)
-        found = [finding async for finding in examination.run()]
+        found = await examination.run()
         shown = [each for each in found if not args.quiet or each.level is not Level.OK]
         if sys.stdout.isatty() and context.output != "json":
             _table(shown)

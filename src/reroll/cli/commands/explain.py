@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from reroll.answers.configs import writes_of
 from reroll.answers.explain.explain import Explanation, Source, State, explain
-from reroll.answers.explain.provenance import Decided, Said, decided
+from reroll.answers.explain.provenance import Provenance, provenance
 from reroll.cli.command import Context
 from reroll.cli.commands import explain_injection
 from reroll.cli.errors import CommandError, Exit
@@ -16,6 +16,7 @@ from reroll.cli.output import add_output_flag, print_json, print_lines, print_ta
 from reroll.cli.select import add_controller_flags
 from reroll.cli.times import ago, moment
 from reroll.core.decide.chains import Answer
+from reroll.core.dialects.rows import Told
 from reroll.core.model.key import Key
 from reroll.core.model.record import Record, Unreadable
 from reroll.core.observe.snapshot import Absence, Snapshot
@@ -49,7 +50,7 @@ class Explained(NamedTuple):
 
     snapshot: Snapshot
     explanation: Explanation
-    decided: list[Decided]
+    decided: list[Provenance]
     now: datetime
 
 
@@ -84,15 +85,15 @@ async def _explained(view: View, context: Context, listing: Listing, key: Key) -
     refused = {key for key, held in snapshot.sources.items() if held is Absence.FORBIDDEN}
     known = await writes_of(view, used - refused)
     info = world.namespaces.that_counts(key.namespace)
-    said = Said(
+    told = Told(
         key,
         listed.kind,
         workload.annotations,
         workload.template_annotations,
         info.annotations if info else {},
+        scope(context.settings).default,
     )
-    default = scope(context.settings).default
-    because = decided(said, listed.policy, default, world.dialects)
+    because = provenance(told, listed.policy, world.dialects)
     explanation = explain(snapshot, decision.plan, known, now, world.dialects)
     return Explained(snapshot, explanation, because, now)
 

@@ -102,32 +102,28 @@ def document(found: Translation) -> dict[str, Any]:
 
 def config_file(found: Translation) -> str:
     """A config file of ours, with what became of each thing that was given."""
-    import yaml
-
-    title = found.tool.title
-    text = [f"# What {title} is told, as settings of Reroll: `reroll run --config FILE`."]
+    text = [
+        f"# What {found.tool.title} is told, as settings of Reroll: `reroll run --config FILE`."
+    ]
     if found.settings:
-        text += ["", yaml.safe_dump(found.settings, sort_keys=False).rstrip()]
+        text += ["", _yaml(found.settings)]
         text += ["", f"# The same as flags: reroll run {shlex.join(found.flags)}"]
     else:
-        text += ["# There is nothing to set: Reroll does by itself what was asked for."]
+        text.append(f"# {NOTHING}")
     return "\n".join([*text, *_comments(found)])
 
 
 def values_file(found: Translation) -> str:
     """Values for our chart."""
+    title = f"What {found.tool.title} is told, as values of Reroll's chart"
+    values = _yaml(found.chart) if found.chart else f"{{}} # {NOTHING}"
+    return "\n".join([f"# {title}: `helm install --values FILE`.", "", values, *_comments(found)])
+
+
+def _yaml(values: dict[str, Any]) -> str:
     import yaml
 
-    title = found.tool.title
-    text = [
-        f"# What {title} is told, as values of Reroll's chart: `helm install --values FILE`.",
-        "",
-    ]
-    if found.chart:
-        text.append(yaml.safe_dump(found.chart, sort_keys=False).rstrip())
-    else:
-        text.append("{} # There is nothing to set: Reroll does by itself what was asked for.")
-    return "\n".join([*text, *_comments(found)])
+    return str(yaml.safe_dump(values, sort_keys=False)).rstrip()
 
 
 def _comments(found: Translation) -> list[str]:
@@ -136,16 +132,17 @@ def _comments(found: Translation) -> list[str]:
     for fate in Fate:
         lines = [line for line in found.lines if line.fate is fate]
         if lines:
-            text += ["#", f"# {HEADINGS[fate]}:", *(f"#   {_told(line)}" for line in lines)]
+            text += ["#", f"# {HEADINGS[fate]}:", *(f"#   {_comment(line)}" for line in lines)]
     return text
 
 
-def _told(line: Line) -> str:
+def _comment(line: Line) -> str:
     parts = [f"becomes {line.setting}" if line.setting else "", line.word]
     rest = "; ".join(part for part in parts if part)
     return f"{line.given}: {rest}" if rest else line.given
 
 
+NOTHING = "There is nothing to set: Reroll does by itself what was asked for."
 HEADINGS = {
     Fate.SETTING: "Carried over",
     Fate.CHART: "About the pod, and carried over to values of the chart (--chart)",
