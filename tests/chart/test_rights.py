@@ -10,8 +10,9 @@ from tests.support.chart import ROOT
 from tests.support.tools import Tool
 
 from reroll.core.tables import custom, rights
-from reroll.core.tables.kinds import KINDS, SOURCE_KINDS
+from reroll.core.tables.kinds import KINDS
 from reroll.core.tables.rights import Feature
+from reroll.core.tables.source_kinds import SOURCE_KINDS
 
 EXAMPLES = ROOT / "examples" / "kinds"
 STRATEGIES = {Feature.EVICT, Feature.RELOAD, Feature.TRIGGER, Feature.RECREATE}

@@ -10,7 +10,8 @@ from tests.support.chart import CHART, DECIDED
 from tests.support.tools import Tool
 
 from reroll.answers.migration.translate import of_values
-from reroll.settings.table import SETTINGS, Setting, resolve
+from reroll.settings.resolve import resolve
+from reroll.settings.table import SETTINGS, Setting
 
 WRONG: dict[str, tuple[dict[str, Any], str]] = {
     "a word for a number": ({"replicas": "many"}, "'/replicas': got string, want integer"),

@@ -14,7 +14,7 @@ from reroll.core.model.record import Record
 from reroll.core.model.reference import Reference
 from reroll.core.observe.snapshot import Snapshot
 from reroll.core.policy.policy import Claim, Policy
-from reroll.core.tables.kinds import SOURCE_KINDS
+from reroll.core.tables.source_kinds import SOURCE_KINDS
 
 KINDS_OF_SOURCES = frozenset(row.name for row in SOURCE_KINDS)
 TERM = Term("reloader", on_create=False)

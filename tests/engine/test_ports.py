@@ -6,7 +6,7 @@ from reroll.clock import SystemClock
 from reroll.core.model.key import Key
 from reroll.core.observe.snapshot import Keys
 from reroll.core.policy.policy import Policy
-from reroll.core.tables.kinds import source_kind
+from reroll.core.tables.catalog import source_kind
 from reroll.engine.content import Source
 from reroll.engine.ports import EnginePort
 from reroll.engine.scope import Scope

@@ -8,7 +8,8 @@ from tests.scenarios.custom import EXAMPLE_KINDS
 from tests.support.crds import kinds as crds
 
 from reroll.core.tables.custom import tables
-from reroll.core.tables.kinds import Kind, SourceKind
+from reroll.core.tables.kinds import Kind
+from reroll.core.tables.source_kinds import SourceKind
 from reroll.engine.schemas import Document, problems
 
 ROW = {"group": "example.com", "version": "v1", "kind": "Machine", "resource": "machines"}

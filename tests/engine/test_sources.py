@@ -7,7 +7,7 @@ from reroll.core.model.key import Key
 from reroll.core.model.reference import ALWAYS
 from reroll.core.observe.snapshot import Absence
 from reroll.core.policy.policy import Policy
-from reroll.core.tables.kinds import source_kind
+from reroll.core.tables.catalog import source_kind
 from reroll.engine.content import Source
 from reroll.engine.globs import Globs
 from reroll.engine.scope import Scope

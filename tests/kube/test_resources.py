@@ -3,7 +3,8 @@
 import pytest
 
 from reroll.core.model import injection
-from reroll.core.tables.kinds import KINDS, SOURCE_KINDS, Revisions
+from reroll.core.tables.kinds import KINDS, Revisions
+from reroll.core.tables.source_kinds import SOURCE_KINDS
 from reroll.kube import resources
 from reroll.kube.wire import Resource
 

@@ -12,8 +12,9 @@ from tests.support import build
 from reroll.core.model.metadata import Manifest
 from reroll.core.revisions.content_names import ATTACHING
 from reroll.core.revisions.mentions import mentioned
-from reroll.core.tables.kinds import KINDS, SOURCE_KINDS
+from reroll.core.tables.kinds import KINDS
 from reroll.core.tables.rights import attaching
+from reroll.core.tables.source_kinds import SOURCE_KINDS
 from reroll.kube.objects import OwnerRef, Revision
 from reroll.pipeline.attach import Deployed, of_workload
 

@@ -11,8 +11,10 @@ from tests.support.build import Object
 from tests.support.crds.kinds import DEFINITIONS
 
 from reroll.core.tables import rights
-from reroll.core.tables.kinds import KINDS, Kind, Tables
-from reroll.settings.table import Settings, resolve
+from reroll.core.tables.catalog import Tables
+from reroll.core.tables.kinds import KINDS, Kind
+from reroll.settings.resolve import resolve
+from reroll.settings.table import Settings
 from reroll_dev.api import Api, ApiError, path_of
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "kinds"

@@ -12,8 +12,9 @@ from tests.support.tools import kubeconfig_of
 
 from reroll.core.model.key import Key
 from reroll.core.revisions.content_names import marks
-from reroll.core.tables.kinds import KINDS, SOURCE_KINDS
+from reroll.core.tables.kinds import KINDS
 from reroll.core.tables.rights import attaching
+from reroll.core.tables.source_kinds import SOURCE_KINDS
 from reroll.kube.auth import load
 from reroll.kube.client import Client
 from reroll.kube.objects import OwnerRef

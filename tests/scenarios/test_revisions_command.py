@@ -11,7 +11,7 @@ from tests.support.command import Finished, reroll
 from tests.support.tools import kubeconfig_of
 
 from reroll.core.revisions.pins import PINS
-from reroll.core.tables.kinds import TABLES
+from reroll.core.tables.catalog import TABLES
 from reroll_dev.api import path_to
 from reroll_dev.cluster import DevCluster
 

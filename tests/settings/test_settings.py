@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 from tests.scenarios.stage import environment
 
-from reroll.settings.table import GROUPS, SETTINGS, Setting, Settings, SettingsError, resolve
+from reroll.settings.resolve import SettingsError, resolve
+from reroll.settings.table import GROUPS, SETTINGS, Setting, Settings
 
 each_setting = pytest.mark.parametrize("row", SETTINGS, ids=lambda row: row.key)
 

@@ -18,7 +18,8 @@ import yaml
 
 from reroll import __version__
 from reroll.core.tables import rights
-from reroll.core.tables.kinds import KINDS, SOURCE_KINDS
+from reroll.core.tables.kinds import KINDS
+from reroll.core.tables.source_kinds import SOURCE_KINDS
 from reroll.engine import admission_objects
 from reroll.settings.parsers import (
     Address,

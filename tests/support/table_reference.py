@@ -15,10 +15,11 @@ from reroll.core.dialects.rows import Options, Place
 from reroll.core.revisions.content_names import CONTENT_OF
 from reroll.core.tables.custom_rows import ROWS, helped
 from reroll.core.tables.fields import FIELDS, POD_FIELDS, PODS, Field
-from reroll.core.tables.kinds import EACH, KINDS, SOURCE_KINDS
+from reroll.core.tables.kinds import EACH, KINDS
 from reroll.core.tables.reasons import Reason
 from reroll.core.tables.rights import DEFAULT, Feature, Right, rights
 from reroll.core.tables.rights import Place as RightPlace
+from reroll.core.tables.source_kinds import SOURCE_KINDS
 from reroll.manifests.options import ANNOTATION, NAMES
 from reroll.settings.table import SETTINGS
 

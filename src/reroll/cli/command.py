@@ -21,12 +21,14 @@ from reroll.clock import Clock, SystemClock
 from reroll.core.model.key import Key
 from reroll.core.model.metadata import Manifest
 from reroll.core.policy.selectors import Selector, parse_selector
-from reroll.core.tables.kinds import Kind, Tables
+from reroll.core.tables.catalog import Tables
+from reroll.core.tables.kinds import Kind
 from reroll.kube.auth import load
 from reroll.kube.client import Client
 from reroll.kube.errors import ApiError, ConfigError, Unauthorized
 from reroll.kube.view import View
-from reroll.settings.table import Settings, SettingsError, resolve
+from reroll.settings.resolve import SettingsError, resolve
+from reroll.settings.table import Settings
 
 if TYPE_CHECKING:
     from reroll.engine.listing import Listing

@@ -8,7 +8,7 @@ from reroll.cli.cluster import resource
 from reroll.cli.errors import CommandError, Exit
 from reroll.core.model.content import Content
 from reroll.core.model.key import Key
-from reroll.core.tables.kinds import TABLES
+from reroll.core.tables.catalog import TABLES
 from reroll.kube import wire
 from reroll.kube.auth import load
 from reroll.kube.client import Client

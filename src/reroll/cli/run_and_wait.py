@@ -23,6 +23,7 @@ from reroll.engine.listing import Listing
 from reroll.engine.strategies import pending_jobs
 from reroll.kube.errors import Forbidden
 from reroll.kube.view import View
+from reroll.pipeline.follow import Hooks
 from reroll.pipeline.run import NOT_LOST, Begin, Run
 from reroll.pipeline.work import Options, Stage, Work
 
@@ -91,15 +92,12 @@ class Session:
         )
         self._dropped = False
         self._shown: Progress | None = None
-        self.run = Run(
-            view.client,
-            clock,
-            listing,
-            options,
-            publish=self._recorder.record,
-            show=lambda work: self._shown.show(work) if self._shown else None,
-            note=lambda text: self._shown.note(text) if self._shown else None,
+        hooks = Hooks(
+            self._recorder.record,
+            lambda work: self._shown.show(work) if self._shown else None,
+            lambda text: self._shown.note(text) if self._shown else None,
         )
+        self.run = Run(view.client, clock, listing, options, hooks)
 
     async def roll(self, works: list[Work], begin: Begin | None = None) -> None:
         """Roll these, and show how that goes.

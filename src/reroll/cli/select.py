@@ -7,7 +7,7 @@ import argparse
 
 from reroll.answers.errors import missing_sentence
 from reroll.cli.command import Context, Selection
-from reroll.core.tables.kinds import Tables
+from reroll.core.tables.catalog import Tables
 from reroll.settings.table import Settings
 
 __all__ = [

@@ -4,7 +4,9 @@ from datetime import timedelta
 
 from reroll.cli.errors import CommandError, Exit
 from reroll.core.policy.durations import parse_duration
-from reroll.core.tables.kinds import CONFIGS, TABLES, Kind, SourceKind, Tables
+from reroll.core.tables.catalog import TABLES, Tables
+from reroll.core.tables.kinds import CONFIGS, Kind
+from reroll.core.tables.source_kinds import SourceKind
 
 __all__ = ["CONFIGS", "config_target", "duration", "is_called", "workload_target"]
 _SHORT = {"deploy": "deployment", "sts": "statefulset", "ds": "daemonset", "cj": "cronjob"}

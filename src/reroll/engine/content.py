@@ -21,7 +21,8 @@ from reroll.core.model.metadata import Metadata
 from reroll.core.model.moment import Moment
 from reroll.core.policy.beside import shown, values_at
 from reroll.core.tables.annotations import IGNORE
-from reroll.core.tables.kinds import EACH, SourceKind
+from reroll.core.tables.kinds import EACH
+from reroll.core.tables.source_kinds import SourceKind
 
 
 class ManagedField(msgspec.Struct, gc=False, rename="camel"):

@@ -10,7 +10,8 @@ from reroll.core.model.key import Key
 from reroll.core.model.metadata import Manifest
 from reroll.core.model.moment import Moment
 from reroll.core.revisions.copies import is_copy
-from reroll.core.tables.kinds import Kind, SourceKind, Watched
+from reroll.core.tables.kinds import Kind
+from reroll.core.tables.source_kinds import SourceKind, Watched
 from reroll.engine.content import MountReport, Source, Stub, model
 from reroll.engine.wants import DigestKeys, GlobMatches, NamespaceWorkloads, Want
 from reroll.engine.world import World

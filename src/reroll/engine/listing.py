@@ -18,8 +18,9 @@ from reroll.core.policy.policy import Policy
 from reroll.core.revisions.content_names import COPY_OF
 from reroll.core.tables.annotations import STATE
 from reroll.core.tables.fields import PINNABLE
-from reroll.core.tables.kinds import SOURCE_KINDS, Kind, Watched
+from reroll.core.tables.kinds import Kind
 from reroll.core.tables.reasons import Reason
+from reroll.core.tables.source_kinds import SOURCE_KINDS, Watched
 from reroll.engine import keyring
 from reroll.engine.feeds import MountFeed
 from reroll.engine.observer import Decision, Observer
@@ -59,9 +60,7 @@ class Listing:
         self._view = view
         self.notes: list[str] = []
         """What people should know, though nothing of what they asked for is missing."""
-        self.observer = Observer(
-            view.client, clock, settings, home, problem=self._problem, at_once=True
-        )
+        self.observer = Observer(view.client, clock, settings, home, problem=self._problem)
         self.world, self.kinds = self.observer.world, self.observer.kinds
         self.workloads: dict[Key, Listed] = {}
         """Those that were selected, in the order of the table of kinds, then by name."""

@@ -35,7 +35,7 @@ class Decision(NamedTuple):
 
 
 class Observer:
-    """`wake(key, urgent)`: something about a workload changed.
+    """`wake(key, urgent)`: something about a workload changed; without it, nothing waits for quiet.
 
     `problem(what, sentence)`: something cannot be read. `home` is the namespace of the controller,
     where the digest keys are.
@@ -48,9 +48,8 @@ class Observer:
         settings: Settings,
         home: str,
         *,
-        wake: Callable[[Key, bool], None] = lambda *_: None,
         problem: Callable[[str, str], None],
-        at_once: bool = False,
+        wake: Callable[[Key, bool], None] | None = None,
     ) -> None:
         self._client, self._clock = client, clock
         excluded = {name.lower() for name in settings.exclude_kinds}
@@ -59,7 +58,11 @@ class Observer:
         self.digest_keys = Key("Secret", home, settings.digest_key)
         self.feeds = Feeds(self.kinds)
         self.world = World(
-            clock, scope(settings, at_once=at_once), self.digest_keys, wake=wake, want=self._want
+            clock,
+            scope(settings, at_once=wake is None),
+            self.digest_keys,
+            wake=wake or (lambda *_: None),
+            want=self._want,
         )
         self.reader = Reader(client, clock, self.world, self.kinds, self.feeds, problem)
 

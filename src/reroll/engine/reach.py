@@ -8,8 +8,8 @@ from reroll.core.model.reference import Reference
 from reroll.core.observe.snapshot import Absence
 from reroll.core.policy.patterns import Pattern
 from reroll.core.tables.annotations import ALLOW_FROM, IGNORE
-from reroll.core.tables.kinds import SourceKind
 from reroll.core.tables.reasons import Reason
+from reroll.core.tables.source_kinds import SourceKind
 from reroll.engine.scope import Scope
 from reroll.engine.sources import Sources
 

@@ -20,7 +20,8 @@ from reroll.core.observe.snapshot import Absence, History
 from reroll.core.observe.workload import Workload
 from reroll.core.revisions.copies import copy_names, is_copy
 from reroll.core.tables.annotations import STATE
-from reroll.core.tables.kinds import Kind, Revisions, SourceKind, Watched
+from reroll.core.tables.kinds import Kind, Revisions
+from reroll.core.tables.source_kinds import SourceKind, Watched
 from reroll.engine import keyring
 from reroll.engine.content import Source, content, model
 from reroll.engine.feeds import Feeds

@@ -13,7 +13,8 @@ from reroll.controller.logs import Log
 from reroll.controller.pace import Backoff
 from reroll.controller.queue import Queue
 from reroll.controller.worker import Worker
-from reroll.core.tables.kinds import Kind, SourceKind
+from reroll.core.tables.kinds import Kind
+from reroll.core.tables.source_kinds import SourceKind
 from reroll.engine import schemas
 from reroll.kube import discovery, wire
 from reroll.kube.client import Client

@@ -10,7 +10,8 @@ from typing import Any
 import msgspec
 
 from reroll.core.policy.beside import shown
-from reroll.core.tables.kinds import EACH, Kind, Path, SourceKind
+from reroll.core.tables.kinds import EACH, Kind, Path
+from reroll.core.tables.source_kinds import SourceKind
 
 MOST_SHOWN = 12
 _OBJECT, _NUMBER, _TRUTH = frozenset(("object",)), frozenset(("integer",)), frozenset(("boolean",))

@@ -12,7 +12,8 @@ from reroll.core.policy.patterns import Pattern
 from reroll.core.policy.policy import Policy
 from reroll.core.policy.selectors import Selector, parse_selector
 from reroll.core.tables.annotations import DOMAIN
-from reroll.core.tables.kinds import Strategy, Tables
+from reroll.core.tables.catalog import Tables
+from reroll.core.tables.kinds import Strategy
 from reroll.settings.table import Settings
 
 

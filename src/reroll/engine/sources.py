@@ -14,7 +14,7 @@ from reroll.core.model.key import Key
 from reroll.core.model.moment import Moment
 from reroll.core.observe.snapshot import Absence
 from reroll.core.revisions.copies import is_copy
-from reroll.core.tables.kinds import SourceKind, Watched
+from reroll.core.tables.source_kinds import SourceKind, Watched
 from reroll.engine.content import MountReport, Source, changed_at, content, mounted_content
 from reroll.engine.globs import Globs
 from reroll.engine.scope import Scope

@@ -5,7 +5,9 @@ from typing import TYPE_CHECKING, Any
 
 from reroll.clock import Clock
 from reroll.controller.logs import Log
-from reroll.core.tables.kinds import Kind, SourceKind, Tables, Watched
+from reroll.core.tables.catalog import Tables
+from reroll.core.tables.kinds import Kind
+from reroll.core.tables.source_kinds import SourceKind, Watched
 from reroll.engine.feeds import FEEDS, Feed, NamespaceFeed, SourceFeed, WorkloadFeed
 from reroll.engine.observer import Observer
 from reroll.kube import resources

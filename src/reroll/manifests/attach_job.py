@@ -15,7 +15,9 @@ from reroll.core.model.key import Key
 from reroll.core.revisions.content_names import ATTACHING, Scheme
 from reroll.core.tables import rights
 from reroll.core.tables.annotations import ENABLED
-from reroll.core.tables.kinds import TABLES, Kind, SourceKind
+from reroll.core.tables.catalog import TABLES
+from reroll.core.tables.kinds import Kind
+from reroll.core.tables.source_kinds import SourceKind
 from reroll.manifests.model import BadInputError, Manifests, ManifestWorkload
 
 Config = tuple[SourceKind, str]

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from reroll.core.model.content import Content
 from reroll.core.model.digest import reference_digest, stamp
 from reroll.core.model.reference import Reference
-from reroll.core.tables.kinds import SOURCE_KINDS
+from reroll.core.tables.source_kinds import SOURCE_KINDS
 
 NO_DATA = "no-config-data"
 """The checksum where no source has data that is used."""

@@ -11,7 +11,8 @@ from reroll.core.model.key import Key
 from reroll.core.policy.policy import Policy
 from reroll.core.policy.references import Use
 from reroll.core.revisions.content_names import Named, claimed
-from reroll.core.tables.kinds import Kind, SourceKind
+from reroll.core.tables.kinds import Kind
+from reroll.core.tables.source_kinds import SourceKind
 from reroll.manifests.text.compose import Document
 from reroll.manifests.text.edits import Put
 from reroll.manifests.text.errors import TextError

@@ -11,8 +11,9 @@ import msgspec
 
 from reroll.core.policy.beside import NAME_FIELDS
 from reroll.core.tables.annotations import DOMAIN
+from reroll.core.tables.catalog import TABLES, Tables
 from reroll.core.tables.fields import Field
-from reroll.core.tables.kinds import TABLES, Kind, Tables
+from reroll.core.tables.kinds import Kind
 
 ANNOTATION = "checksum/config"
 NAMES = DOMAIN + "names"

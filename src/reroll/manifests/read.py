@@ -15,7 +15,8 @@ from reroll.core.policy.beside import named
 from reroll.core.policy.policy import Policy
 from reroll.core.policy.references import Use, uses
 from reroll.core.tables.annotations import DOMAIN
-from reroll.core.tables.kinds import Kind, SourceKind
+from reroll.core.tables.kinds import Kind
+from reroll.core.tables.source_kinds import SourceKind
 from reroll.manifests.model import (
     BadInputError,
     Input,

@@ -14,7 +14,7 @@ from reroll.core.model.reference import Reference
 from reroll.core.policy.patterns import Pattern
 from reroll.core.policy.policy import Claim
 from reroll.core.policy.select import claimed
-from reroll.core.tables.kinds import TABLES
+from reroll.core.tables.catalog import TABLES
 from reroll.manifests.model import Manifests, ManifestWorkload
 from reroll.manifests.sources import DATA_KINDS
 

@@ -10,7 +10,7 @@ from reroll.core.dialects.reroll import allowed_namespaces, ignores
 from reroll.core.model.content import Content
 from reroll.core.model.digest import value_digests
 from reroll.core.tables.annotations import IGNORE
-from reroll.core.tables.kinds import SOURCE_KINDS, SourceKind, Watched
+from reroll.core.tables.source_kinds import SOURCE_KINDS, SourceKind, Watched
 from reroll.manifests.text.errors import TextError
 from reroll.manifests.text.nodes import (
     MappingNode,

@@ -7,9 +7,10 @@ API server is away), the workload is read again and again instead, until its tim
 import asyncio
 from collections.abc import Callable, Iterable
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from reroll.clock import Clock
+from reroll.controller.report import Report
 from reroll.core.model.key import Key
 from reroll.core.model.metadata import Manifest, pick
 from reroll.core.observe.health import Health, State
@@ -44,21 +45,28 @@ class _FollowedFeed(WorkloadFeed):
         return [key for key in super()._known() if self._world.health.is_followed(key)]
 
 
-class Follow:
-    """`show` is called whenever something changed about a workload; `note` with a sentence."""
+class Hooks(NamedTuple):
+    """What a run calls while it goes on."""
 
+    publish: Callable[[Report], None] = lambda _: None
+    """With every report that is worth an Event."""
+    show: Callable[[Work], None] = lambda _: None
+    """Whenever something changed about a workload."""
+    note: Callable[[str], None] = lambda _: None
+    """With a sentence about the run."""
+
+
+class Follow:
     def __init__(
         self,
         client: Client,
         clock: Clock,
         observer: Observer,
         options: Options,
-        show: Callable[[Work], None],
-        note: Callable[[str], None],
+        hooks: Hooks,
     ) -> None:
         self._client, self._clock, self._observer = client, clock, observer
-        self._world, self._options = observer.world, options
-        self._show, self._note = show, note
+        self._world, self._options, self._hooks = observer.world, options, hooks
         self._watches: dict[tuple[str, str], Watch[Any]] = {}
         self._unreachable = False
 
@@ -195,15 +203,15 @@ class Follow:
 
     def change(self, work: Work, stage: Stage, detail: str) -> None:
         work.change(stage, detail, self._clock.now())
-        self._show(work)
+        self._hooks.show(work)
 
     def met(self, error: ApiError | None) -> None:
         """Say once when the API server goes away, and when it is back."""
         away = isinstance(error, Unavailable)
         if away and not self._unreachable:
-            self._note(f"{error}; trying again until the time is up")
+            self._hooks.note(f"{error}; trying again until the time is up")
         elif error is None and self._unreachable:
-            self._note("the API server answers again")
+            self._hooks.note("the API server answers again")
         if error is None or away:
             self._unreachable = away
 

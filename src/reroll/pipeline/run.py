@@ -27,41 +27,32 @@ from reroll.engine.strategies.go_back import NoWayBackError
 from reroll.kube.client import Client
 from reroll.kube.errors import ApiError, Forbidden, NotFound
 from reroll.pipeline import pods
-from reroll.pipeline.follow import PASSING, POLL, Follow
+from reroll.pipeline.follow import PASSING, POLL, Follow, Hooks
 from reroll.pipeline.work import Options, Stage, Work
 
 TIDY_WITHIN = timedelta(seconds=10)
 NOT_LOST = "it is written down, and the next `reroll sync` or a controller goes on"
 UNPACED = 1_000_000
 Begin = Callable[["Run", Work, datetime], Awaitable[None]]
+"""Makes a workload roll before its deadline, and says in the work what came of it."""
 Act = Callable[[], Awaitable[Outcome]]
 """One attempt."""
 
 
 class Run:
-    """`begin(run, work, deadline)` makes a workload roll, and says what came of it in `work`.
-
-    `show` is called whenever something changed about a workload; `note` with a sentence; `publish`
-    with every report that is worth an Event.
-    """
-
     def __init__(
         self,
         client: Client,
         clock: Clock,
         listing: Listing,
         options: Options,
-        *,
-        publish: Callable[[Report], None] = lambda _: None,
-        show: Callable[[Work], None] = lambda _: None,
-        note: Callable[[str], None] = lambda _: None,
+        hooks: Hooks,
     ) -> None:
-        self._client, self._clock, self._options, self._note = client, clock, options, note
+        self._client, self._clock, self._options, self._hooks = client, clock, options, hooks
         self._observer, self._world = listing.observer, listing.world
         pacer = Pacer(clock, UNPACED, UNPACED)
         self.executor = Executor(client, clock, listing.observer, pacer)
-        self._follow = Follow(client, clock, listing.observer, options, show, note)
-        self._publish = publish
+        self._follow = Follow(client, clock, listing.observer, options, hooks)
         self._job_reports: dict[Key, asyncio.Queue[Report]] = {}
         self.problems: dict[str, Problem] = {}
         """Bad input that reports named, by its sentence."""
@@ -156,7 +147,7 @@ class Run:
         for problem in report.problems:
             self.problems[problem.sentence] = problem
         if report.rolled or (report.reason.event and report.result is Result.DONE):
-            self._publish(report)
+            self._hooks.publish(report)
 
     async def _reconcile(self, work: Work) -> Outcome:
         try:
@@ -303,7 +294,7 @@ class Run:
                 stays = await pods.unstick(self._client, self._follow.workload(work), manifest)
                 self._follow.change(work, work.stage, _joined(detail, stays))
             if not await self._follow.news(work, deadline):
-                self._note(f"{work.key} was rolled back, and its pods are not all ready yet")
+                self._hooks.note(f"{work.key} was rolled back, and its pods are not all ready yet")
                 return
 
 

@@ -15,7 +15,7 @@ from reroll.core.dialects.rows import Options
 from reroll.core.dialects.table import DIALECTS
 from reroll.core.policy.durations import parse_duration
 from reroll.core.policy.selectors import parse_selector
-from reroll.core.tables.kinds import Tables
+from reroll.core.tables.catalog import Tables
 from reroll.core.tables.rights import OPTIONAL
 
 Texts = tuple[str, ...]

@@ -4,18 +4,15 @@ A setting is a field of `Settings` with its group and help beside it. `resolve` 
 mappings that it is given, and tells all problems at once.
 """
 
-from collections.abc import Mapping
 from datetime import timedelta
 from typing import Annotated, Any, Literal, NamedTuple, get_args, get_origin, get_type_hints
 
 import msgspec
 
 from reroll.core.policy.durations import format_duration
-from reroll.core.tables.kinds import TABLES, Tables
+from reroll.core.tables.catalog import TABLES, Tables
 from reroll.core.tables.rights import DEFAULT, OPTIONAL
 from reroll.settings.parsers import (
-    OF_TABLES,
-    PARSERS,
     Address,
     DialectNames,
     FeatureNames,
@@ -286,88 +283,3 @@ SETTINGS: tuple[Setting, ...] = _table()
 ROWS = ("kinds", "sources")
 """Keys of the config file that are no settings: rows for the tables of kinds."""
 GROUPS: tuple[str, ...] = (SCOPE, ROLL, CLUSTER, RUN)
-
-
-class SettingsError(Exception):
-    """All problems at once, a sentence each."""
-
-    def __init__(self, problems: list[str]) -> None:
-        super().__init__("\n".join(problems))
-        self.problems = problems
-
-
-def resolve(
-    flags: Mapping[str, str], environment: Mapping[str, str], file: Mapping[str, Any], path: str
-) -> Settings:
-    """Flags before environment before file before default."""
-    tables, problems = _tables(file, path)
-    values: dict[str, Any] = {"tables": tables}
-    known = {row.key for row in SETTINGS}
-    for key in file:
-        if key not in known and key not in ROWS:
-            problems.append(f"{path}: there is no setting {key!r}{_nearest(key, known)}")
-    for row in SETTINGS:
-        for given, where in (
-            (flags.get(row.name), row.flag),
-            (environment.get(row.variable), f"${row.variable}"),
-            (file.get(row.key), f"{path}: {row.key}"),
-        ):
-            if given is None:
-                continue
-            try:
-                values[row.name] = _parse(row, given, tables)
-            except ValueError as error:
-                problems.append(f"{where}: {given!r} {error}")
-            break
-    problems += _together(values)
-    if problems:
-        raise SettingsError(problems)
-    return Settings(**values)
-
-
-def _tables(file: Mapping[str, Any], path: str) -> tuple[Tables, list[str]]:
-    """With the kinds that the file adds, and all that is wrong with those."""
-    if not any(key in file for key in ROWS):
-        return TABLES, []
-    from reroll.core.tables.custom import tables
-
-    found, problems = tables(*(file.get(key) for key in ROWS))
-    return found, [f"{path}: {problem}" for problem in problems]
-
-
-def _together(values: Mapping[str, Any]) -> list[str]:
-    """What is wrong only in company."""
-    problems = []
-    all_values = {row.name: values.get(row.name, row.default) for row in SETTINGS}
-    if all_values["namespaces"] and all_values["namespace_selector"]:
-        problems.append(
-            "--namespace-selector needs to see all namespaces and --namespaces does not; use one"
-        )
-    quiet, limit = all_values["debounce"], all_values["debounce_limit"]
-    if quiet > limit:
-        problems.append(
-            f"--debounce ({format_duration(quiet)}) is longer than --debounce-limit "
-            f"({format_duration(limit)}); lower one or raise the other"
-        )
-    return problems
-
-
-def _parse(row: Setting, given: Any, tables: Tables) -> Any:
-    """The value, or a `ValueError` whose text says what to write instead."""
-    if row.choices:
-        if str(given) not in row.choices:
-            raise ValueError(f"is none of {', '.join(choice for choice in row.choices if choice)}")
-        return str(given)
-    if row.type in OF_TABLES:
-        return OF_TABLES[row.type](given, tables)
-    value = PARSERS[row.type](given)
-    if row.type is timedelta and value < row.about.least:
-        raise ValueError(f"is too short; give it at least {format_duration(row.about.least)}")
-    return value
-
-
-def _nearest(word: str, known: set[str]) -> str:
-    from difflib import get_close_matches
-
-    near = get_close_matches(word, known, 1)
-    return f"; did you mean {near[0]!r}?" if near else "; see `reroll run --help`"

@@ -14,7 +14,8 @@ from tests.answers.migration.known import RELOADER_FLAGS, RELOADER_VARIABLES, WA
 
 from reroll.answers.migration.rows import Fate
 from reroll.answers.migration.translate import TOOLS, Wrong, of_command, tool_named
-from reroll.settings.table import SETTINGS, resolve
+from reroll.settings.resolve import resolve
+from reroll.settings.table import SETTINGS
 
 RELOADER = tool_named("reloader")
 WAVE = tool_named("wave")

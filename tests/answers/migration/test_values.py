@@ -13,7 +13,7 @@ from tests.support import chart
 
 from reroll.answers.migration.rows import Fate
 from reroll.answers.migration.translate import TOOLS, Wrong, _value_row, of_values, tool_named
-from reroll.settings.table import resolve
+from reroll.settings.resolve import resolve
 
 
 def nested(path: str, value: Any) -> dict[str, Any]:

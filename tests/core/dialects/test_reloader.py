@@ -20,7 +20,8 @@ from reroll.core.model.key import Key
 from reroll.core.policy.patterns import Pattern
 from reroll.core.policy.policy import Pause, Policy
 from reroll.core.policy.select import claimed
-from reroll.core.tables.kinds import KINDS, SOURCE_KINDS, Kind, Strategy
+from reroll.core.tables.kinds import KINDS, Kind, Strategy
+from reroll.core.tables.source_kinds import SOURCE_KINDS
 
 WEB = Key("Deployment", HOME, "web")
 AUTO, SEARCH = "reloader.stakater.com/auto", "reloader.stakater.com/search"

@@ -20,8 +20,9 @@ from reroll.core.model.record import Record
 from reroll.core.observe.snapshot import Absence, History
 from reroll.core.policy.patterns import Pattern
 from reroll.core.policy.policy import Policy, Repair
-from reroll.core.tables.kinds import SOURCE_KINDS, Strategy
+from reroll.core.tables.kinds import Strategy
 from reroll.core.tables.reasons import Reason
+from reroll.core.tables.source_kinds import SOURCE_KINDS
 
 WEB = Key("Deployment", "shop", "web")
 IN = "wave.pusher.com/update-on-config-change"

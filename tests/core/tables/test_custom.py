@@ -7,17 +7,9 @@ from tests.scenarios import custom as examples
 
 from reroll.core.tables.custom import tables
 from reroll.core.tables.custom_rows import path
-from reroll.core.tables.kinds import (
-    KINDS,
-    Counts,
-    Kind,
-    Naming,
-    Revisions,
-    SourceKind,
-    Strategy,
-    Watched,
-)
-from reroll.settings.table import SettingsError, resolve
+from reroll.core.tables.kinds import KINDS, Counts, Kind, Naming, Revisions, Strategy
+from reroll.core.tables.source_kinds import SourceKind, Watched
+from reroll.settings.resolve import SettingsError, resolve
 
 ROW = {"group": "example.com", "version": "v1", "kind": "Machine", "resource": "machines"}
 SOURCE = {"group": "example.com", "version": "v1", "kind": "Settings", "resource": "settings"}

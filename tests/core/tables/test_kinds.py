@@ -2,16 +2,9 @@
 
 import pytest
 
-from reroll.core.tables.kinds import (
-    KINDS,
-    SOURCE_KINDS,
-    Kind,
-    Revisions,
-    SourceKind,
-    Strategy,
-    Watched,
-    source_kind,
-)
+from reroll.core.tables.catalog import source_kind
+from reroll.core.tables.kinds import KINDS, Kind, Revisions, Strategy
+from reroll.core.tables.source_kinds import SOURCE_KINDS, SourceKind, Watched
 
 each_kind = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
 

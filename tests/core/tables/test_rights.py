@@ -3,7 +3,8 @@
 import pytest
 
 from reroll.core.tables import rights
-from reroll.core.tables.kinds import KINDS, SOURCE_KINDS, Kind, Strategy
+from reroll.core.tables.kinds import KINDS, Kind, Strategy
+from reroll.core.tables.source_kinds import SOURCE_KINDS
 
 
 def granted(rules: list[rights.Rule]) -> dict[str, set[str]]:

@@ -16,7 +16,8 @@ from reroll.core.model.podspec import given
 from reroll.kube import resources
 from reroll.kube.view import View
 from reroll.settings.document import yaml_mapping
-from reroll.settings.table import ENVIRONMENT_PREFIX, SETTINGS, Settings, SettingsError, resolve
+from reroll.settings.resolve import SettingsError, resolve
+from reroll.settings.table import ENVIRONMENT_PREFIX, SETTINGS, Settings
 
 CONFIG = "--config"
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import msgspec
 
 from reroll.answers.doctor.findings import Check, Finding
-from reroll.core.tables.kinds import TABLES
+from reroll.core.tables.catalog import TABLES
 from reroll.engine.admission_objects import VERSIONS
 from reroll.kube import resources, wire
 

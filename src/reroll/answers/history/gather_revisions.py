@@ -25,7 +25,8 @@ from reroll.core.model.key import Key
 from reroll.core.model.metadata import Manifest, Metadata
 from reroll.core.observe.workload import Workload, workload
 from reroll.core.revisions.pins import Pins
-from reroll.core.tables.kinds import CONFIGS, Kind, Revisions, Tables
+from reroll.core.tables.catalog import Tables
+from reroll.core.tables.kinds import CONFIGS, Kind, Revisions
 from reroll.kube import api, resources
 from reroll.kube.errors import ApiError, Forbidden
 from reroll.kube.objects import Pod, Revision, Stub, is_owned_by

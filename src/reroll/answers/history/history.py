@@ -12,7 +12,7 @@ from typing import NamedTuple
 from reroll.core.model.key import Key
 from reroll.core.model.record import Record
 from reroll.core.observe.provenance import Writes
-from reroll.core.tables.kinds import source_kind
+from reroll.core.tables.catalog import source_kind
 from reroll.core.tables.reasons import Reason
 
 NEAR = timedelta(seconds=10)

@@ -7,7 +7,8 @@ from reroll.answers.keys.keys import Ring, Usage, usage
 from reroll.core.model.key import Key
 from reroll.core.model.record import Record, read
 from reroll.core.tables.annotations import STATE
-from reroll.core.tables.kinds import Kind, Tables
+from reroll.core.tables.catalog import Tables
+from reroll.core.tables.kinds import Kind
 from reroll.engine import keyring
 from reroll.kube import api, resources
 from reroll.kube.errors import Forbidden, Malformed, NotFound

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from reroll.core.model.digest import ABSENT, AWAITED
 from reroll.core.model.key import Key
 from reroll.core.model.record import Record
-from reroll.core.tables.kinds import SOURCE_KINDS, SourceKind
+from reroll.core.tables.source_kinds import SOURCE_KINDS, SourceKind
 from reroll.engine.keyring import CURRENT
 
 _NOTHING = frozenset((ABSENT, AWAITED))

@@ -18,7 +18,7 @@ from reroll.core.tables.kinds import KINDS, Kind
 from reroll.engine.scope import dialects
 from reroll.kube import resources
 from reroll.kube.view import Found, View
-from reroll.settings.table import resolve
+from reroll.settings.resolve import resolve
 
 DEPLOYMENT = KINDS[0]
 

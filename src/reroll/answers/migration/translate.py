@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 
 from reroll.answers.migration import reloader, wave
 from reroll.answers.migration.rows import Fate, Row, Takes, Value, truth
-from reroll.settings.table import SETTINGS, SettingsError, resolve
+from reroll.settings.resolve import SettingsError, resolve
+from reroll.settings.table import SETTINGS
 
 
 class Tool(NamedTuple):

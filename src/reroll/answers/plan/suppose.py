@@ -16,7 +16,7 @@ from reroll.core.decide.chains import decide
 from reroll.core.decide.plan import Plan
 from reroll.core.model.key import Key
 from reroll.core.observe.snapshot import History
-from reroll.core.tables.kinds import SourceKind
+from reroll.core.tables.source_kinds import SourceKind
 from reroll.engine.content import ManagedField, Source, SourceMetadata
 from reroll.engine.listing import Listing
 from reroll.engine.observer import Decision

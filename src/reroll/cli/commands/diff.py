@@ -13,7 +13,7 @@ from reroll.cli.flags import add_flags
 from reroll.cli.output import add_output_flag, print_json, print_table, warn
 from reroll.cli.streams import manifests, parsed
 from reroll.core.model.key import Key
-from reroll.core.tables.kinds import TABLES
+from reroll.core.tables.catalog import TABLES
 from reroll.kube import wire
 from reroll.kube.errors import ApiError, Forbidden, Invalid, NotFound
 from reroll.kube.view import View

@@ -20,7 +20,9 @@ from reroll.cli.select import add_controller_flags
 from reroll.cli.targets import workload_target
 from reroll.core.model.injection import KIND
 from reroll.core.model.key import Key
-from reroll.core.tables.kinds import Kind, SourceKind, Tables
+from reroll.core.tables.catalog import Tables
+from reroll.core.tables.kinds import Kind
+from reroll.core.tables.source_kinds import SourceKind
 from reroll.kube.view import View
 from reroll.pipeline.usage import USERS, Document
 

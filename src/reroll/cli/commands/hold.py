@@ -21,7 +21,7 @@ from reroll.core.decide.pin_state import released
 from reroll.core.model.record import read, write
 from reroll.core.policy.durations import parse_duration, parse_time
 from reroll.core.tables.annotations import HOLD, STATE
-from reroll.core.tables.kinds import Tables
+from reroll.core.tables.catalog import Tables
 from reroll.core.write.patches import Operation, pointer
 from reroll.engine.content import Stub
 from reroll.kube import wire

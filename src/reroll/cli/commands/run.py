@@ -28,7 +28,8 @@ from reroll.features.rolling.feature import Rolling
 from reroll.kube.auth import load
 from reroll.kube.client import Client
 from reroll.kube.errors import ConfigError
-from reroll.settings.table import GROUPS, SETTINGS, Settings, SettingsError, resolve
+from reroll.settings.resolve import SettingsError, resolve
+from reroll.settings.table import GROUPS, SETTINGS, Settings
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

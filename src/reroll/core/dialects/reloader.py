@@ -28,7 +28,8 @@ from reroll.core.policy.durations import parse_duration
 from reroll.core.policy.patterns import Pattern, is_plain_name
 from reroll.core.policy.policy import Claim, Pause
 from reroll.core.policy.regexes import compiled, is_plain
-from reroll.core.tables.kinds import SOURCE_KINDS, SourceKind, Strategy
+from reroll.core.tables.kinds import Strategy
+from reroll.core.tables.source_kinds import SOURCE_KINDS, SourceKind
 
 DOMAIN = "reloader.stakater.com/"
 AUTO, SEARCH = DOMAIN + "auto", DOMAIN + "search"

@@ -29,7 +29,8 @@ from reroll.core.tables.annotations import (
     STAMP_ENV,
     STATE,
 )
-from reroll.core.tables.kinds import TABLES, Strategy, Tables
+from reroll.core.tables.catalog import TABLES, Tables
+from reroll.core.tables.kinds import Strategy
 
 
 class Annotation(msgspec.Struct, frozen=True):

@@ -17,7 +17,8 @@ from reroll.core.model.podspec import PodSpec
 from reroll.core.model.record import Record
 from reroll.core.observe.snapshot import Change, Snapshot
 from reroll.core.policy.policy import Claim, Pause, Policy, Repair
-from reroll.core.tables.kinds import TABLES, Kind, Strategy, Tables
+from reroll.core.tables.catalog import TABLES, Tables
+from reroll.core.tables.kinds import Kind, Strategy
 
 
 class Place(StrEnum):

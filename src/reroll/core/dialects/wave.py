@@ -17,7 +17,8 @@ from reroll.core.observe.snapshot import Change, Snapshot
 from reroll.core.policy.patterns import Pattern
 from reroll.core.policy.policy import Claim, Repair
 from reroll.core.tables.annotations import STAMP_ENV
-from reroll.core.tables.kinds import SOURCE_KINDS, Strategy
+from reroll.core.tables.kinds import Strategy
+from reroll.core.tables.source_kinds import SOURCE_KINDS
 
 DOMAIN = "wave.pusher.com/"
 UPDATE = DOMAIN + "update-on-config-change"

@@ -14,7 +14,8 @@ from reroll.core.model import fieldpaths
 from reroll.core.model.fieldpaths import Name, Path, PathError
 from reroll.core.model.key import Key
 from reroll.core.model.metadata import Metadata
-from reroll.core.tables.kinds import KINDS, SOURCE_KINDS
+from reroll.core.tables.kinds import KINDS
+from reroll.core.tables.source_kinds import SOURCE_KINDS
 
 GROUP, VERSION, KIND, PLURAL = "reroll.dev", "v1alpha1", "Injection", "injections"
 FINALIZER = "reroll.dev/injection"

@@ -15,7 +15,7 @@ from reroll.core.model.reference import Reference
 from reroll.core.observe.snapshot import Absence, Change, Comparison, Snapshot
 from reroll.core.revisions.copies import copy_names
 from reroll.core.revisions.pins import read_pins
-from reroll.core.tables.kinds import SOURCE_KINDS, Watched
+from reroll.core.tables.source_kinds import SOURCE_KINDS, Watched
 
 
 def compare(snapshot: Snapshot) -> Comparison:

@@ -17,7 +17,8 @@ from reroll.core.observe.spec import spec_of
 from reroll.core.policy.references import Use
 from reroll.core.policy.vocabulary import Vocabulary
 from reroll.core.tables.annotations import STATE
-from reroll.core.tables.kinds import TABLES, Kind, Revisions, Tables
+from reroll.core.tables.catalog import TABLES, Tables
+from reroll.core.tables.kinds import Kind, Revisions
 
 
 class Earlier(msgspec.Struct, frozen=True, gc=False):

@@ -11,7 +11,7 @@ import msgspec
 
 from reroll.core.model.key import Key, Problem
 from reroll.core.policy.regexes import compiled
-from reroll.core.tables.kinds import TABLES, Tables
+from reroll.core.tables.catalog import TABLES, Tables
 
 _NAME = re.compile(r"[a-z0-9*?]([-a-z0-9.*?]*[a-z0-9*?])?")
 _NAMESPACE = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")

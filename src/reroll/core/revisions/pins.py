@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 
 from reroll.core.tables.annotations import DOMAIN
 from reroll.core.tables.fields import PINNED_FIELDS
-from reroll.core.tables.kinds import EACH, SOURCE_KINDS, Path
+from reroll.core.tables.kinds import EACH, Path
+from reroll.core.tables.source_kinds import SOURCE_KINDS
 
 PINS = DOMAIN + "pins"
 """The annotation of a pod template: `configmap/app=app-1a2b3c4d5e,secret/db=db-77ff00aa11`."""

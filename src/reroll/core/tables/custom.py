@@ -15,12 +15,12 @@ Pure. Everything that is wrong with a file is told at once, a sentence each.
 from collections.abc import Sequence
 from typing import Any
 
+from reroll.core.tables.catalog import Tables
 from reroll.core.tables.custom_rows import KindRow, ReferenceRow, SourceRow, path, rows
 from reroll.core.tables.kinds import (
     EACH,
     KINDS,
     ROLLS,
-    SOURCE_KINDS,
     Condition,
     Counts,
     Kind,
@@ -28,12 +28,10 @@ from reroll.core.tables.kinds import (
     Naming,
     Path,
     Revisions,
-    SourceKind,
     Stamp,
     Strategy,
-    Tables,
-    Watched,
 )
+from reroll.core.tables.source_kinds import SOURCE_KINDS, SourceKind, Watched
 
 _NO_CONTENT = frozenset(("metadata", "apiVersion", "kind", "type", "immutable"))
 _ROOTS = frozenset(("spec", "status"))

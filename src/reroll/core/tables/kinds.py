@@ -1,14 +1,15 @@
-"""The tables of workload kinds and source kinds.
+"""The table of workload kinds.
 
 Watches, RBAC, decoders, patches, help and test parameters all come from these rows. A difference
-between kinds is a column, never an `if`. `KINDS` and `SOURCE_KINDS` are the rows that every
-installation has; `Tables` holds those together with the rows of a config file.
+between kinds is a column, never an `if`.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from enum import StrEnum
 
 import msgspec
+
+from reroll.core.tables.source_kinds import SOURCE_KINDS
 
 
 class Strategy(StrEnum):
@@ -249,87 +250,5 @@ KINDS: tuple[Kind, ...] = (
 )  # fmt: skip
 
 
-class Watched(StrEnum):
-    """How a kind of source is followed."""
-
-    WHOLE = "whole"
-    """Its content is in the watch, hashed as it streams by."""
-    METADATA = "metadata"
-    """Only its metadata is watched; the content is fetched if an opted-in workload refers to it."""
-    STATUSES = "statuses"
-    """Other objects tell which versions of it pods have mounted."""
-
-
-class SourceKind(msgspec.Struct, frozen=True):
-    """One kind of source."""
-
-    name: str
-    """As that of a `Kind`. It is a part of records and digests, so it never changes."""
-    group: str
-    version: str
-    plural: str
-    aliases: tuple[str, ...]
-    """What people may write in an annotation; the first is what we write."""
-    watched: Watched
-    keyed: bool = False
-    """Its digests are made with the HMAC key."""
-    watched_plural: str = ""
-    paths: tuple[Path, ...] = ()
-    """What of it is content, each path a key; none: `data` and `binaryData`."""
-
-    @property
-    def plural_to_watch(self) -> str:
-        return self.watched_plural or self.plural
-
-    @property
-    def kind(self) -> str:
-        return api_kind(self.name)
-
-
-SOURCE_KINDS: tuple[SourceKind, ...] = (
-    SourceKind(
-        "ConfigMap", "", "v1", "configmaps", ("configmap", "configmaps", "cm"), Watched.WHOLE,
-    ),
-    SourceKind(
-        "Secret", "", "v1", "secrets", ("secret", "secrets"), Watched.METADATA, keyed=True,
-    ),
-    SourceKind(
-        "SecretProviderClass", "secrets-store.csi.x-k8s.io", "v1", "secretproviderclasses",
-        ("secretproviderclass", "secretproviderclasses", "spc"), Watched.STATUSES,
-        watched_plural="secretproviderclasspodstatuses",
-    ),
-)  # fmt: skip
 CONFIGS = tuple(row for row in SOURCE_KINDS if not row.group)
 """ConfigMap and Secret."""
-
-
-class Tables:
-    """The rows that one installation has: built once, from the settings, and passed on."""
-
-    __slots__ = ("by_name", "custom", "kinds", "owners", "sources", "sources_by_name")
-
-    def __init__(self, kinds: Iterable[Kind] = (), sources: Iterable[SourceKind] = ()) -> None:
-        """Ours, and these."""
-        more, more_sources = tuple(kinds), tuple(sources)
-        self.kinds = (*KINDS, *more)
-        self.sources = (*SOURCE_KINDS, *more_sources)
-        self.custom: dict[str, Kind | SourceKind] = {row.name: row for row in more}
-        self.custom |= {row.name: row for row in more_sources}
-        self.by_name = {row.name: row for row in self.kinds}
-        self.sources_by_name = {row.name: row for row in self.sources}
-        self.owners = {(row.group, row.kind): row.name for row in self.kinds}
-        """What makes and unmakes other objects, by group and kind."""
-
-    def source_kind(self, alias: str) -> SourceKind | None:
-        """The one that somebody means by `alias`, as written in an annotation or a record."""
-        wanted = alias.lower()
-        return next((kind for kind in self.sources if wanted in kind.aliases), None)
-
-
-TABLES = Tables()
-"""The rows that every installation has."""
-
-
-def source_kind(alias: str) -> SourceKind | None:
-    """The one of these that somebody means by `alias`."""
-    return TABLES.source_kind(alias)

@@ -10,7 +10,8 @@ from enum import StrEnum
 from typing import Any, NamedTuple
 
 from reroll.core.tables.fields import PINNABLE
-from reroll.core.tables.kinds import SOURCE_KINDS, Kind, Revisions, SourceKind, Strategy, Watched
+from reroll.core.tables.kinds import Kind, Revisions, Strategy
+from reroll.core.tables.source_kinds import SOURCE_KINDS, SourceKind, Watched
 
 GROUP = "rbac.authorization.k8s.io"
 Rule = dict[str, Any]

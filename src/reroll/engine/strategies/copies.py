@@ -15,8 +15,8 @@ from reroll.core.model.key import Key, Problem
 from reroll.core.model.moment import Moment
 from reroll.core.observe.snapshot import Snapshot
 from reroll.core.revisions.copies import copy_marks, copy_names
-from reroll.core.tables.kinds import SourceKind
 from reroll.core.tables.reasons import Reason
+from reroll.core.tables.source_kinds import SourceKind
 from reroll.engine.content import Source, content, is_same
 from reroll.engine.copies import Copies
 from reroll.engine.outcome import SLOWLY, Amended, Blocked, Step, Turn

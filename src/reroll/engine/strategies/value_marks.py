@@ -18,7 +18,7 @@ from reroll.core.model.moment import Moment
 from reroll.core.model.podspec import PodTemplate
 from reroll.core.observe.snapshot import Absence, Snapshot
 from reroll.core.tables.annotations import STAMP
-from reroll.core.tables.kinds import SOURCE_KINDS, SourceKind
+from reroll.core.tables.source_kinds import SOURCE_KINDS, SourceKind
 from reroll.engine.content import Source, content, is_same, values_of
 from reroll.engine.outcome import Amended, Step, Turn
 from reroll.engine.sources import Sources

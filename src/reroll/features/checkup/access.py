@@ -10,8 +10,9 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from reroll.core.tables.kinds import Kind, SourceKind
+from reroll.core.tables.kinds import Kind
 from reroll.core.tables.rights import Feature, Place, Right, rights
+from reroll.core.tables.source_kinds import SourceKind
 from reroll.kube import wire
 from reroll.kube.client import Client
 from reroll.kube.together import together

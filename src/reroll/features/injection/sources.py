@@ -4,8 +4,8 @@ from reroll.core.dialects.reroll import consents
 from reroll.core.model.injection import Injection
 from reroll.core.model.key import Key
 from reroll.core.tables.annotations import ALLOW_FROM
-from reroll.core.tables.kinds import SOURCE_KINDS
 from reroll.core.tables.reasons import Reason
+from reroll.core.tables.source_kinds import SOURCE_KINDS
 from reroll.engine.content import Source, values_of
 from reroll.engine.ports import EnginePort
 from reroll.features.injection.decide import BlockedError

@@ -121,32 +121,28 @@ class _Composer:
 
     def _document(self) -> tuple[Node, int]:
         """The root, and where the document ends."""
-        from yaml import (
-            AliasEvent,
-            DocumentEndEvent,
-            MappingEndEvent,
-            MappingStartEvent,
-            ScalarEvent,
-            SequenceStartEvent,
-        )
+        from yaml import events
 
+        mapping, sequence, scalar = (
+            events.MappingStartEvent, events.SequenceStartEvent, events.ScalarEvent
+        )  # fmt: skip
         top: list[Node] = []
         open_: list[CollectionNode] = []
         siblings, base = top, self._base
         while True:
             event = self._next()
             kind = event.__class__
-            if kind is DocumentEndEvent:
+            if kind is events.DocumentEndEvent:
                 return top[0], base + event.start_mark.index
             start, end = base + event.start_mark.index, base + event.end_mark.index
-            if kind is ScalarEvent:
+            if kind is scalar:
                 style = event.style or ""
-                scalar = ScalarNode(start, end, event.value, style, event.tag, event.anchor)
+                leaf = ScalarNode(start, end, event.value, style, event.tag, event.anchor)
                 if event.anchor:
-                    self._anchors[event.anchor] = scalar
-                siblings.append(scalar)
-            elif kind is MappingStartEvent or kind is SequenceStartEvent:
-                make = MappingNode if kind is MappingStartEvent else SequenceNode
+                    self._anchors[event.anchor] = leaf
+                siblings.append(leaf)
+            elif kind is mapping or kind is sequence:
+                make = MappingNode if kind is mapping else SequenceNode
                 node = make(start, end, end, bool(event.flow_style), [], event.anchor)
                 if event.anchor:
                     self._anchors[event.anchor] = node
@@ -154,12 +150,12 @@ class _Composer:
                 open_.append(node)
                 siblings = node.children
                 check_depth(start, len(open_))
-            elif kind is AliasEvent:
+            elif kind is events.AliasEvent:
                 siblings.append(self._alias(event.anchor, start, end, open_))
             else:
                 closed = open_.pop()
                 closed.end = end
-                if kind is MappingEndEvent:
+                if kind is events.MappingEndEvent:
                     check_keys(closed.children[::2])
                 siblings = open_[-1].children if open_ else top
 
