@@ -1,4 +1,4 @@
-"""Which cluster, on the command line. Imports nothing that talks to one."""
+"""Flags that commands share. Imports nothing that talks to a cluster."""
 
 import argparse
 
@@ -16,3 +16,35 @@ def add_flags(parser: argparse.ArgumentParser, *, places: bool = True) -> None:
         where.add_argument(
             "-A", "--all-namespaces", action="store_true", help="all namespaces of the cluster"
         )
+
+
+def add_controller_flags(parser: argparse.ArgumentParser) -> None:
+    """Whose decisions these are."""
+    group = parser.add_argument_group("engine")
+    group.add_argument(
+        "--controller-namespace",
+        metavar="NAME",
+        help="where the controller runs and its digest key is (also $REROLL_NAMESPACE; "
+        "default: namespace of the context)",
+    )
+    group.add_argument(
+        "--config",
+        metavar="FILE",
+        help="the controller's settings, so that decisions are the same (also $REROLL_CONFIG, "
+        "and every $REROLL_… of `reroll run`)",
+    )
+
+
+def add_config_flag(parser: argparse.ArgumentParser) -> None:
+    """For a command that decides nothing."""
+    parser.add_argument(
+        "--config",
+        metavar="FILE",
+        help="the controller's settings, for the kinds that they add (also $REROLL_CONFIG)",
+    )
+
+
+def add_selector_flag(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "-l", "--selector", metavar="LABELS", help="only workloads with these labels"
+    )

@@ -4,12 +4,11 @@ import argparse
 import asyncio
 import os
 
-from reroll.cli.cluster import resource
 from reroll.cli.errors import CommandError, Exit
 from reroll.core.model.content import Content
 from reroll.core.model.key import Key
 from reroll.core.tables.catalog import TABLES
-from reroll.kube import wire
+from reroll.kube import resources, wire
 from reroll.kube.auth import load
 from reroll.kube.client import Client
 from reroll.kube.errors import ApiError, ConfigError, NotFound
@@ -47,7 +46,7 @@ async def _contents(
 
 async def _content(client: Client, wanted: Key, home: str, key: bytes | None) -> Content | None:
     row = TABLES.sources_by_name[wanted.kind]
-    request = wire.get(resource(row), wanted.namespace or home, wanted.name)
+    request = wire.get(resources.of(row), wanted.namespace or home, wanted.name)
     try:
         answer = await client.send(request)
     except NotFound:

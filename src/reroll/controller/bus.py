@@ -56,9 +56,6 @@ class Bus:
             if is_news:
                 sink.news(report)
 
-    tell = publish
-    """For publishers that know a `Teller`."""
-
     def forget(self, key: Key) -> None:
         self._known.pop(key, None)
         self._problems.pop(key, None)

@@ -17,11 +17,10 @@ from reroll.controller.logs import Log
 from reroll.controller.report import Report, Result
 from reroll.core.model.key import Key, Problem
 from reroll.core.tables.reasons import Reason, Severity
-from reroll.kube import wire
+from reroll.kube import resources, wire
 from reroll.kube.client import Client
 from reroll.kube.errors import ApiError, Throttled, Unavailable
 
-EVENTS = wire.Resource("", "v1", "events", "Event")
 WAITING_AT_MOST = 2000
 TRIES = 3
 GATHER_FOR = 30.0
@@ -179,7 +178,7 @@ class Recorder(Sink):
         namespace: str = event["metadata"]["namespace"]
         for attempt in range(TRIES):
             try:
-                await self._client.send(wire.create(EVENTS, namespace, event))
+                await self._client.send(wire.create(resources.EVENTS, namespace, event))
             except (Throttled, Unavailable) as error:
                 await asyncio.sleep(error.retry_after or self._clock.jitter(2.0**attempt))
             except ApiError as error:

@@ -4,7 +4,6 @@ import hashlib
 from collections.abc import Iterable
 from datetime import UTC, datetime
 from enum import StrEnum
-from typing import Protocol
 
 import msgspec
 
@@ -61,11 +60,3 @@ def change_id(changes: Iterable[tuple[Key, str]]) -> str:
     """
     lines = sorted(f"{key} {digest}" for key, digest in changes)
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:16] if lines else ""
-
-
-class Teller(Protocol):
-    """The part of a bus that its publishers used before they were given a `Bus`."""
-
-    def tell(self, report: Report) -> None: ...
-
-    def forget(self, key: Key) -> None: ...

@@ -15,9 +15,9 @@ from reroll.core.tables.annotations import DOMAIN
 from reroll.kube import wire
 from reroll.kube.client import Client
 from reroll.kube.errors import AlreadyExists, Malformed, NotFound
+from reroll.kube.resources import SECRETS
 
 CURRENT = DOMAIN + "current"
-SECRETS = wire.Resource("", "v1", "secrets", "Secret")
 
 
 class KeySecret(msgspec.Struct):

@@ -16,10 +16,7 @@ from reroll.core.model.podspec import given
 from reroll.core.revisions.mentions import mentioned
 from reroll.core.revisions.pins import PINS, read_pins
 from reroll.core.tables.kinds import revision_number
-from reroll.kube import resources
 from reroll.kube.wire import Resource
-
-REVISION_KINDS = {revisions: resource.kind for revisions, resource in resources.REVISIONS.items()}
 
 
 class Stub(msgspec.Struct, gc=False):

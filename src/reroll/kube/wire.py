@@ -6,7 +6,7 @@ and an empty name is refused, because it would turn one object's path into that 
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol, TypedDict, Unpack
+from typing import Any, Literal, TypedDict, Unpack
 from urllib.parse import quote
 
 import msgspec
@@ -105,24 +105,6 @@ class Resource:
             if subresource is not None:
                 parts.append(subresource)
         return "/" + "/".join(parts)
-
-
-class Row(Protocol):
-    """A row of a table of kinds."""
-
-    @property
-    def kind(self) -> str: ...
-    @property
-    def group(self) -> str: ...
-    @property
-    def version(self) -> str: ...
-    @property
-    def plural(self) -> str: ...
-
-
-def resource_of(row: Row) -> Resource:
-    """The API resource of a row of one of the tables."""
-    return Resource(row.group, row.version, row.plural, row.kind)
 
 
 PODS = Resource("", "v1", "pods", "Pod")

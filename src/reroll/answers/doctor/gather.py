@@ -32,9 +32,6 @@ from reroll.kube.view import View
 from reroll.settings.table import Settings
 
 DEPLOYMENT = KINDS[0]
-REVIEWS = wire.Resource(
-    "authentication.k8s.io", "v1", "selfsubjectreviews", "SelfSubjectReview", namespaced=False
-)
 LOOK = Check("doctor")
 SETTINGS = Check("settings")
 ELSEWHERE = "say where they are with --metrics-url"
@@ -219,9 +216,12 @@ class Examination:
         return [*notes, *rights.judge(asked, lacking, who)]
 
     async def _me(self) -> str:
-        body = {"apiVersion": REVIEWS.api_version, "kind": REVIEWS.kind}
+        body = {
+            "apiVersion": resources.SELF_REVIEWS.api_version,
+            "kind": resources.SELF_REVIEWS.kind,
+        }
         try:
-            raw = await self._view.client.send(wire.create(REVIEWS, None, body))
+            raw = await self._view.client.send(wire.create(resources.SELF_REVIEWS, None, body))
         except (NotFound, Forbidden):
             return "you"
         return msgspec.json.decode(raw, type=_Answer).status.user_info.username

@@ -5,7 +5,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from reroll.cli import cluster
+from reroll.cli.command import Context
 from reroll.cli.errors import CommandError, Exit
 from reroll.cli.flags import add_flags
 from reroll.cli.output import add_output_flag, print_json, print_table, warn
@@ -58,7 +58,7 @@ def run(args: argparse.Namespace) -> int:
         _show(args.output, attached.results, problems)
         return Exit.FAILED if problems else Exit.OK
 
-    return cluster.look(args, action)
+    return Context(args).run(action)
 
 
 def _waiting(late: Sequence[Key]) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from reroll.cli import cluster
+from reroll.cli.command import Context
 from reroll.cli.commands.render import add_config_flag, custom_kinds
 from reroll.cli.errors import CommandError, Exit
 from reroll.cli.flags import add_flags
@@ -14,7 +14,7 @@ from reroll.cli.output import add_output_flag, print_json, print_table, warn
 from reroll.cli.streams import manifests, parsed
 from reroll.core.model.key import Key
 from reroll.core.tables.catalog import TABLES
-from reroll.kube import wire
+from reroll.kube import resources, wire
 from reroll.kube.errors import ApiError, Forbidden, Invalid, NotFound
 from reroll.kube.view import View
 from reroll.manifests.diff import REPLACES_PODS, Cause, Difference, Effect, Side, compare, overlay
@@ -54,7 +54,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     if len(args.renders) == 1:
-        return cluster.look(args, lambda view: _with_cluster(view, args))
+        return Context(args).run(lambda view: _with_cluster(view, args))
     if len(args.renders) > 2:
         raise CommandError("give one render or two, not more; a folder is one", Exit.USAGE)
     if args.renders == ["-", "-"]:
@@ -92,7 +92,7 @@ async def _live(view: View, workload: ManifestWorkload) -> tuple[Any, Any] | Non
     """The workload as it is, and the template that it would have; `None` if it is new."""
     key, kind = workload.key, workload.kind
     known = kind.plural and kind.version
-    resource = cluster.resource(kind) if known else await view.find(kind.group, kind.kind)
+    resource = resources.of(kind) if known else await view.find(kind.group, kind.kind)
     if resource is None:
         return None
     try:
@@ -129,7 +129,7 @@ def _at(document: Any, workload: ManifestWorkload) -> Any:
 async def _source(view: View, key: Key) -> Any | None:
     row = TABLES.sources_by_name[key.kind]
     try:
-        raw = await view.client.send(wire.get(cluster.resource(row), key.namespace, key.name))
+        raw = await view.client.send(wire.get(resources.of(row), key.namespace, key.name))
     except NotFound:
         return None
     except ApiError as error:

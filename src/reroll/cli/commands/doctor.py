@@ -12,9 +12,8 @@ from reroll.answers.doctor.gather import Examination, Wanted
 from reroll.answers.migration.survey import survey
 from reroll.cli.command import Context
 from reroll.cli.errors import Exit
-from reroll.cli.flags import add_flags
+from reroll.cli.flags import add_controller_flags, add_flags
 from reroll.cli.output import add_output_flag, visible
-from reroll.cli.select import add_controller_flags
 from reroll.cli.show import show
 from reroll.kube.view import View
 from reroll.settings.table import SETTINGS

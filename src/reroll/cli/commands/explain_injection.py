@@ -9,10 +9,10 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from reroll.answers.configs import writes_of
-from reroll.cli import cluster
+from reroll.answers.errors import missing_sentence
+from reroll.cli.command import Context
 from reroll.cli.errors import CommandError, Exit
 from reroll.cli.output import print_json, print_lines, print_table, warn
-from reroll.cli.select import missing_sentence
 from reroll.cli.times import ago, moment
 from reroll.clock import SystemClock
 from reroll.core.model.fieldpaths import text
@@ -69,7 +69,7 @@ def run(args: argparse.Namespace) -> int:
         warn(view.gaps)
         return Exit.FAILED if view.gaps else Exit.OK
 
-    return cluster.look(args, action)
+    return Context(args).run(action)
 
 
 async def _gather(view: View, name: str) -> Explanation:

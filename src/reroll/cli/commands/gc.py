@@ -3,7 +3,7 @@
 import argparse
 from typing import Any
 
-from reroll.cli import cluster
+from reroll.cli.command import Context
 from reroll.cli.commands.render import add_config_flag, custom_kinds
 from reroll.cli.errors import CommandError, Exit
 from reroll.cli.flags import add_flags
@@ -76,7 +76,7 @@ def run(args: argparse.Namespace) -> int:
         failed = problems or any(one.problem for one in collected.outcomes)
         return Exit.FAILED if failed else Exit.OK
 
-    return cluster.look(args, action)
+    return Context(args).run(action)
 
 
 def _problems(collected: Collected) -> list[str]:

@@ -14,9 +14,8 @@ from reroll.answers.graph.svg import svg
 from reroll.cli.command import Context
 from reroll.cli.commands.explain_injection import is_meant as is_injection
 from reroll.cli.errors import CommandError, Exit
-from reroll.cli.flags import add_flags
+from reroll.cli.flags import add_controller_flags, add_flags
 from reroll.cli.output import print_json, print_lines, warn
-from reroll.cli.select import add_controller_flags
 from reroll.cli.targets import workload_target
 from reroll.core.model.injection import KIND
 from reroll.core.model.key import Key

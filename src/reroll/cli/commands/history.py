@@ -9,9 +9,8 @@ from reroll.answers.history.gather import gather
 from reroll.answers.history.history import HistoryEntry
 from reroll.cli.command import Context
 from reroll.cli.errors import CommandError, Exit
-from reroll.cli.flags import add_flags
+from reroll.cli.flags import add_config_flag, add_flags, add_selector_flag
 from reroll.cli.output import add_output_flag, warn
-from reroll.cli.select import add_config_flag, add_selector_flag
 from reroll.cli.show import Table, show
 from reroll.cli.times import ago
 from reroll.kube.view import View

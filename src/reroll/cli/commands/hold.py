@@ -10,13 +10,11 @@ from datetime import UTC, datetime, timedelta
 from difflib import get_close_matches
 from typing import Any, NamedTuple
 
-from reroll.cli import cluster
+from reroll.cli.command import Context
 from reroll.cli.errors import CommandError, Exit
-from reroll.cli.flags import add_flags
+from reroll.cli.flags import add_config_flag, add_flags
 from reroll.cli.output import add_output_flag, print_json, print_table
-from reroll.cli.select import add_config_flag, tables_of
 from reroll.cli.targets import workload_target
-from reroll.clock import SystemClock
 from reroll.core.decide.pin_state import released
 from reroll.core.model.record import read, write
 from reroll.core.policy.durations import parse_duration, parse_time
@@ -24,10 +22,8 @@ from reroll.core.tables.annotations import HOLD, STATE
 from reroll.core.tables.catalog import Tables
 from reroll.core.write.patches import Operation, pointer
 from reroll.engine.content import Stub
-from reroll.kube import wire
-from reroll.kube.decode import Decoder
+from reroll.kube import resources, wire
 from reroll.kube.errors import ApiError, Conflict, Invalid, NotFound
-from reroll.kube.resources import NAMESPACES
 from reroll.kube.view import View
 
 NAMESPACE_WORDS = frozenset(("namespace", "namespaces", "ns"))
@@ -81,8 +77,8 @@ def add_targets(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    value = value_of(args.until, args.reason, SystemClock().now())
-    return cluster.look(args, lambda view: change(view, args, value))
+    context = Context(args)
+    return change(context, value_of(args.until, args.reason, context.clock.now()))
 
 
 def value_of(until: str | None, reason: str, now: datetime) -> str:
@@ -105,13 +101,19 @@ def value_of(until: str | None, reason: str, now: datetime) -> str:
     return f"until {moment.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ} {why}".strip()
 
 
-async def change(view: View, args: argparse.Namespace, value: str | None) -> int:
-    """Set the annotation of each target, or take it away."""
-    if args.all_namespaces:
+def change(context: Context, value: str | None) -> int:
+    """Set the annotation of each target, or remove it."""
+    if context.args.all_namespaces:
         raise CommandError("-A: name what to hold, and its namespace with -n", Exit.USAGE)
-    tables = tables_of(args)
-    targets = [_target(text, view, tables) for text in args.workloads]
-    results = await asyncio.gather(*(_annotate(view, one, value) for one in targets))
+    return context.run(lambda view: _change(view, context, value))
+
+
+async def _change(view: View, context: Context, value: str | None) -> int:
+    args = context.args
+    targets = [_target(text, view, context.tables) for text in args.workloads]
+    results = await asyncio.gather(
+        *(_annotate(view, one, value, context.clock.now()) for one in targets)
+    )
     _show(args.output, list(results), releasing=value is None)
     problems = [one.problem for one in results if one.problem]
     if problems:
@@ -122,22 +124,21 @@ async def change(view: View, args: argparse.Namespace, value: str | None) -> int
 def _target(text: str, view: View, tables: Tables) -> Target:
     word, _, name = text.partition("/")
     if word.lower() in NAMESPACE_WORDS and name:
-        return Target(NAMESPACES, None, name)
+        return Target(resources.NAMESPACES, None, name)
     kind, name = workload_target(text, tables)
-    return Target(wire.resource_of(kind), view.namespace or view.home, name)
+    return Target(resources.of(kind), view.namespace or view.home, name)
 
 
-async def _annotate(view: View, target: Target, value: str | None) -> Result:
+async def _annotate(view: View, target: Target, value: str | None, now: datetime) -> Result:
     resource, namespace, name = target
     try:
-        request = wire.get(resource, namespace, name, metadata_only=True)
-        found = Decoder(Stub).item(await view.client.send(request))
-        annotations = found.metadata.annotations if isinstance(found, Stub) else None
-        before = (annotations or {}).get(HOLD, "")
-        let_go = value is None and await _let_go(view, target, annotations or {})
+        stub = await api.get(view.client, resource, namespace, name, Stub)
+        annotations = stub.metadata.annotations or {}
+        before = annotations.get(HOLD, "")
+        let_go = value is None and await _let_go(view, target, annotations, now)
         if before != (value or ""):
             body = {"metadata": {"annotations": {HOLD: value}}}
-            await view.client.send(wire.merge_patch(resource, namespace, name, body))
+            await api.merge(view.client, resource, namespace, name, body, Stub)
     except NotFound:
         return Result(target, "", "", await _missing(view, target))
     except ApiError as error:
@@ -145,10 +146,12 @@ async def _annotate(view: View, target: Target, value: str | None) -> Result:
     return Result(target, before, value or "", let_go=bool(let_go))
 
 
-async def _let_go(view: View, target: Target, annotations: Mapping[str, str]) -> bool:
-    """End that a workload is held at a revision: whoever rolls it sees that in its record."""
+async def _let_go(
+    view: View, target: Target, annotations: Mapping[str, str], now: datetime
+) -> bool:
+    """Release a workload that is held at a revision: its record says so to the next roll."""
     text = annotations.get(STATE)
-    record = released(read(text), SystemClock().now())
+    record = released(read(text), now)
     if record is None:
         return False
     path = pointer("metadata", "annotations", STATE)
@@ -157,9 +160,7 @@ async def _let_go(view: View, target: Target, annotations: Mapping[str, str]) ->
         {"op": "add", "path": path, "value": write(record)},
     ]
     try:
-        await view.client.send(
-            wire.json_patch(target.resource, target.namespace, target.name, operations)
-        )
+        await api.patch(view.client, *target, operations, Stub)
     except Invalid:
         raise Conflict(f"{target} is being rolled at this moment; try again") from None
     return True

@@ -10,9 +10,8 @@ from reroll.answers.keys.gather import KeysInUse, keys_in_use
 from reroll.answers.keys.keys import Ring, old, pruning, rotation
 from reroll.cli.command import Context
 from reroll.cli.errors import CommandError, Exit
-from reroll.cli.flags import add_flags
+from reroll.cli.flags import add_controller_flags, add_flags
 from reroll.cli.output import add_output_flag
-from reroll.cli.select import add_controller_flags
 from reroll.cli.show import Table, show
 from reroll.cli.targets import duration
 from reroll.core.model.key import Key

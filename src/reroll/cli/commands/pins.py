@@ -4,7 +4,7 @@ import argparse
 from collections.abc import Iterable
 from typing import Any
 
-from reroll.cli import cluster
+from reroll.cli.command import Context
 from reroll.cli.errors import CommandError, Exit
 from reroll.cli.flags import add_flags
 from reroll.cli.output import add_output_flag, print_json, print_table, visible, warn
@@ -133,7 +133,7 @@ def _install(args: argparse.Namespace) -> int:
             trusted = await install.authorities(view.client, home, args.secret)
         return await _put(view, args, choice, modes.objects(choice, args.name, only, trusted))
 
-    return cluster.look(args, action)
+    return Context(args).run(action)
 
 
 async def _put(view: View, args: argparse.Namespace, choice: Choice, wanted: list[Manifest]) -> int:
@@ -210,7 +210,7 @@ def _uninstall(args: argparse.Namespace) -> int:
         warn([*_left(left), *view.gaps])
         return Exit.OK
 
-    return cluster.look(args, action)
+    return Context(args).run(action)
 
 
 def _left(keys: list[Key]) -> Iterable[str]:
@@ -241,7 +241,7 @@ def _status(args: argparse.Namespace) -> int:
         warn(view.gaps)
         return Exit.OK
 
-    return cluster.look(args, action)
+    return Context(args).run(action)
 
 
 def _row(one: Installation) -> tuple[str, str, str]:

@@ -4,7 +4,7 @@ import argparse
 from typing import Any, NamedTuple
 
 from reroll.answers.plan.suppose import Supposed, suppose
-from reroll.cli import select
+from reroll.cli import flags
 from reroll.cli.command import Context
 from reroll.cli.commands.sync import using
 from reroll.cli.errors import CommandError, Exit
@@ -32,7 +32,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "exit codes: 0 nothing would roll; 3 something would; 1 not all could be seen"
     )
     parser.add_argument("workloads", nargs="*", metavar="KIND/NAME", help="only these workloads")
-    select.add_selector_flag(parser)
+    flags.add_selector_flag(parser)
     parser.add_argument(
         "--source", metavar="KIND/NAME", help="only workloads that use this ConfigMap or Secret"
     )
@@ -47,7 +47,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--all", action="store_true", help="also workloads to which nothing would happen"
     )
     add_output_flag(parser)
-    select.add_controller_flags(parser)
+    flags.add_controller_flags(parser)
     add_flags(parser)
 
 

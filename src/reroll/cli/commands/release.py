@@ -2,7 +2,7 @@
 
 import argparse
 
-from reroll.cli import cluster
+from reroll.cli.command import Context
 from reroll.cli.commands import hold
 from reroll.cli.flags import add_flags
 from reroll.cli.output import add_output_flag
@@ -22,4 +22,4 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    return cluster.look(args, lambda view: hold.change(view, args, None))
+    return hold.change(Context(args), None)

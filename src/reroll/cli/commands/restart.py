@@ -4,7 +4,7 @@ import argparse
 from contextlib import suppress
 from datetime import datetime
 
-from reroll.cli import run_and_wait, select
+from reroll.cli import flags, run_and_wait
 from reroll.cli.command import Context
 from reroll.cli.errors import CommandError, Exit
 from reroll.cli.flags import add_flags
@@ -45,7 +45,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--no-wait", action="store_true", help="do not wait for the new pods")
     run_and_wait.add_flags(parser, wait=False)
     add_output_flag(parser)
-    select.add_controller_flags(parser)
+    flags.add_controller_flags(parser)
     add_flags(parser)
 
 

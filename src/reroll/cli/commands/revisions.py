@@ -19,9 +19,8 @@ from reroll.answers.history.revisions import (
 )
 from reroll.cli.command import Context
 from reroll.cli.errors import CommandError, Exit
-from reroll.cli.flags import add_flags
+from reroll.cli.flags import add_config_flag, add_flags
 from reroll.cli.output import add_output_flag, warn
-from reroll.cli.select import add_config_flag
 from reroll.cli.show import Table, show
 from reroll.cli.targets import workload_target
 from reroll.cli.times import ago

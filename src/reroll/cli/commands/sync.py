@@ -4,7 +4,7 @@ import argparse
 from collections.abc import Iterable
 from difflib import get_close_matches
 
-from reroll.cli import run_and_wait, select
+from reroll.cli import flags, run_and_wait
 from reroll.cli.command import Context
 from reroll.cli.errors import CommandError
 from reroll.cli.flags import add_flags
@@ -32,14 +32,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
         f"{run_and_wait.EXITS}"
     )
     parser.add_argument("workloads", nargs="*", metavar="KIND/NAME", help="only these workloads")
-    select.add_selector_flag(parser)
+    flags.add_selector_flag(parser)
     parser.add_argument(
         "--source", metavar="KIND/NAME", help="only workloads that use this ConfigMap or Secret"
     )
     parser.add_argument("--dry-run", action="store_true", help="tell what would roll; do nothing")
     run_and_wait.add_flags(parser, wait=True)
     add_output_flag(parser)
-    select.add_controller_flags(parser)
+    flags.add_controller_flags(parser)
     add_flags(parser)
 
 

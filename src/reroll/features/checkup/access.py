@@ -13,11 +13,10 @@ import msgspec
 from reroll.core.tables.kinds import Kind
 from reroll.core.tables.rights import Feature, Place, Right, rights
 from reroll.core.tables.source_kinds import SourceKind
-from reroll.kube import wire
+from reroll.kube import resources, wire
+from reroll.kube.aio import gather
 from reroll.kube.client import Client
-from reroll.kube.together import together
 
-GROUP = "authorization.k8s.io"
 AT_ONCE = 8
 
 
@@ -108,13 +107,12 @@ async def ask(
     asked = list(asked)
     # Two features may need the same right: that is asked once.
     distinct = dict.fromkeys(question._replace(feature=Feature.ROLLING) for question in asked)
-    answers = dict(zip(distinct, await together(map(is_lacking, distinct)), strict=True))
+    answers = dict(zip(distinct, await gather(map(is_lacking, distinct)), strict=True))
     return [row for row in asked if answers[row._replace(feature=Feature.ROLLING)]]
 
 
 def _review(question: Question, subject: Subject | None) -> wire.Request:
-    kind = "SubjectAccessReview" if subject else "SelfSubjectAccessReview"
-    resource = wire.Resource(GROUP, "v1", kind.lower() + "s", kind, namespaced=False)
+    resource = resources.ACCESS_REVIEWS if subject else resources.SELF_ACCESS_REVIEWS
     plural, _, subresource = question.resource.partition("/")
     spec: dict[str, Any] = {
         "resourceAttributes": {
@@ -128,7 +126,7 @@ def _review(question: Question, subject: Subject | None) -> wire.Request:
     }
     if subject:
         spec |= {"user": subject.user, "groups": list(subject.groups)}
-    body = {"apiVersion": resource.api_version, "kind": kind, "spec": spec}
+    body = {"apiVersion": resource.api_version, "kind": resource.kind, "spec": spec}
     return wire.create(resource, None, body)
 
 
