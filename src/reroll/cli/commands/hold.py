@@ -22,7 +22,7 @@ from reroll.core.tables.annotations import HOLD, STATE
 from reroll.core.tables.catalog import Tables
 from reroll.core.write.patches import Operation, pointer
 from reroll.engine.content import Stub
-from reroll.kube import resources, wire
+from reroll.kube import api, resources, wire
 from reroll.kube.errors import ApiError, Conflict, Invalid, NotFound
 from reroll.kube.view import View
 
