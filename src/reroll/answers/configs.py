@@ -6,8 +6,7 @@ from typing import NamedTuple
 
 from reroll.core.model.key import Key
 from reroll.core.observe.provenance import Managed, Stub, Writes, writes
-from reroll.core.tables.kinds import CONFIGS
-from reroll.core.tables.source_kinds import SourceKind
+from reroll.core.tables.source_kinds import CONFIGS, SourceKind
 from reroll.kube import resources
 from reroll.kube.view import View
 

@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from reroll.cli.command import Context
 from reroll.cli.errors import CommandError
 from reroll.cli.targets import is_called
-from reroll.core.tables.kinds import CONFIGS, KINDS, Kind
-from reroll.core.tables.source_kinds import SourceKind
+from reroll.core.tables.kinds import KINDS, Kind
+from reroll.core.tables.source_kinds import CONFIGS, SourceKind
 from reroll.kube import resources, wire
 from reroll.kube.auth import contexts as all_contexts
 from reroll.kube.auth import load

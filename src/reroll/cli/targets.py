@@ -5,8 +5,8 @@ from datetime import timedelta
 from reroll.cli.errors import CommandError, Exit
 from reroll.core.policy.durations import parse_duration
 from reroll.core.tables.catalog import TABLES, Tables
-from reroll.core.tables.kinds import CONFIGS, Kind
-from reroll.core.tables.source_kinds import SourceKind
+from reroll.core.tables.kinds import Kind
+from reroll.core.tables.source_kinds import CONFIGS, SourceKind
 
 __all__ = ["CONFIGS", "config_target", "duration", "is_called", "workload_target"]
 _SHORT = {"deploy": "deployment", "sts": "statefulset", "ds": "daemonset", "cj": "cronjob"}

@@ -26,7 +26,8 @@ from reroll.core.model.metadata import Manifest, Metadata
 from reroll.core.observe.workload import Workload, workload
 from reroll.core.revisions.pins import Pins
 from reroll.core.tables.catalog import Tables
-from reroll.core.tables.kinds import CONFIGS, Kind, Revisions
+from reroll.core.tables.kinds import Kind, Revisions
+from reroll.core.tables.source_kinds import CONFIGS
 from reroll.kube import api, resources
 from reroll.kube.errors import ApiError, Forbidden
 from reroll.kube.objects import Pod, Revision, Stub, is_owned_by

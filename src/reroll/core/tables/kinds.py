@@ -9,8 +9,6 @@ from enum import StrEnum
 
 import msgspec
 
-from reroll.core.tables.source_kinds import SOURCE_KINDS
-
 
 class Strategy(StrEnum):
     """How a workload gets its new configuration."""
@@ -248,7 +246,3 @@ KINDS: tuple[Kind, ...] = (
         borrows_template=True, observes=True,
     ),
 )  # fmt: skip
-
-
-CONFIGS = tuple(row for row in SOURCE_KINDS if not row.group)
-"""ConfigMap and Secret."""

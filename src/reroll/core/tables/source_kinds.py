@@ -57,3 +57,5 @@ SOURCE_KINDS: tuple[SourceKind, ...] = (
         watched_plural="secretproviderclasspodstatuses",
     ),
 )  # fmt: skip
+CONFIGS = tuple(row for row in SOURCE_KINDS if not row.group)
+"""ConfigMap and Secret."""
