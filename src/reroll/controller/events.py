@@ -110,10 +110,9 @@ class Recorder(Sink):
 
     def record(self, report: Report) -> None:
         """On the workload: a roll, or what stands in its way; later on its sources."""
-        reason = report.reason
-        message = f"{reason.sentence}: {report.message}" if report.rolled else report.message
         action = f"Roll-{report.strategy}" if report.rolled else "Look"
-        self._add(_Event(Regarding.of(report), report.severity, reason, action, message))
+        regarding, severity = Regarding.of(report), report.severity
+        self._add(_Event(regarding, severity, report.reason, action, report.message))
         if report.rolled and report.result is Result.DONE:
             for source in report.sources:
                 self._sources.setdefault(source, []).append(f"{report.key.kind} {report.key.name}")

@@ -75,7 +75,7 @@ def test_a_hold_stops_evictions_that_are_under_way() -> None:
 def test_a_restart_takes_along_what_changed() -> None:
     found = restart(snapshot({APP: HELD}, OLD), NOW, "new certificates", ALL)
 
-    assert found.message == "new certificates"
+    assert found.message == "a restart was requested: new certificates"
     assert found.strategy is Strategy.RESTART
     assert found.record is not None
     assert found.record.s == {"configmap/app": reference_digest(APP, HELD, "")}

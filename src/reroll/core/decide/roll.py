@@ -209,5 +209,5 @@ def restart(snapshot: Snapshot, now: datetime, why: str, dialects: Dialects) -> 
             todo=None,
         )  # fmt: skip
         edits = (WriteRecord(record, unless_held=True), *edits)
-    message = why or Reason.RESTARTED.sentence
+    message = f"{Reason.RESTARTED.sentence}: {why}" if why else Reason.RESTARTED.sentence
     return Plan(Reason.RESTARTED, message, (Patch(edits),), strategy=Strategy.RESTART)
