@@ -86,8 +86,7 @@ async def test_a_roll_is_an_event_on_the_workload_and_one_on_its_source() -> Non
         "uid": "uid",
     }  # fmt: skip
     shown = (rolls[0]["type"], rolls[0]["reason"], rolls[0]["action"], rolls[0]["message"])
-    sentence = f"{Reason.CONFIG_CHANGED.sentence}: its words"
-    assert shown == ("Normal", "ConfigChanged", "Roll-patch", sentence)
+    assert shown == ("Normal", "ConfigChanged", "Roll-patch", "its words")
     assert source["involvedObject"]["uid"] == "uid-of-a-source"
     assert source["message"].startswith("its change rolled Deployment web-0, Deployment web-1")
     assert source["message"].endswith(" and 2 more")

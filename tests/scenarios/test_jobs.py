@@ -348,3 +348,26 @@ def test_pods_that_keep_a_deleted_job_there_are_told_and_it_is_made_anew_when_th
     eventually(lambda: is_anew(stage, task, old), "it is there anew")
     eventually(lambda: running.said("ConfigChanged", "task"), "a log line tells of it")
     assert len(stage.events(task, "Failed")) == 1
+
+
+def test_a_pending_job_that_cannot_be_read_stops_nothing(stage: Stage, controller: Start) -> None:
+    """Only somebody with the rights of a controller could plant one; it used to end the process."""
+    for name, data in (("empty", {}), ("half", {"uid": "old"}), ("odd", {"uid": "a", "job": []})):
+        revision: build.Object = {
+            "apiVersion": "apps/v1",
+            "kind": "ControllerRevision",
+            "metadata": {"name": name, "labels": {"reroll.dev/kept-job": "true"}},
+            "revision": 1,
+            "data": data,
+        }
+        stage.make(revision)
+    web = build.deployment("web", uses=["configmap/app"], annotations=ENABLED)
+    stage.make(build.configmap("app"), web)
+
+    running = controller()
+    running.wait_for(lambda line: line["msg"] == "pending job")
+    since = stage.adopted(web)["n"]
+    stage.change("ConfigMap", "app", key="new")
+
+    stage.rolled(web, since)
+    assert len(kept(stage)) == 3

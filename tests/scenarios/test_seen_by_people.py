@@ -289,3 +289,22 @@ def test_secrets_are_listed_and_watched_as_metadata_only(
         "application/json;as=PartialObjectMetadata",
         "application/json;as=PartialObjectMetadataList",
     }
+
+
+def test_a_workload_that_waits_for_its_turn_is_held_as_paced_and_rolls_then(
+    stage: Stage, controller: Callable[..., Controller], web: Web
+) -> None:
+    workloads = [
+        build.deployment(f"web-{n}", uses=["configmap/app"], annotations=ENABLED) for n in range(4)
+    ]
+    stage.make(build.configmap("app"), *workloads)
+    controller("--rate", "1", "--burst", "1", "--debounce", "0s", *web.flags)
+    since = {one["metadata"]["name"]: stage.adopted(one)["n"] for one in workloads}
+
+    stage.change("ConfigMap", "app", key="new")
+    for one in workloads:
+        stage.rolled(one, since[one["metadata"]["name"]])
+
+    held = 'reroll_decisions_total{reason="Paced",result="held"}'
+    assert web.metrics()[held] >= 3
+    assert not any(stage.events(one, "Paced") for one in workloads)

@@ -18,7 +18,7 @@ from reroll.core.model.record import write
 from reroll.core.observe.snapshot import Snapshot
 from reroll.core.policy.vocabulary import Vocabulary
 from reroll.core.revisions.copies import write_pins_into
-from reroll.core.revisions.pins import PINS, read_pins
+from reroll.core.revisions.pins import PINS, read_pins, rewrites
 from reroll.core.tables.annotations import STATE
 from reroll.core.write.patches import RESTARTED_AT, Operation, pointer
 from reroll.engine.outcome import Done, Step, Turn
@@ -89,11 +89,43 @@ class Rollback:
             label_selector=api.selector(workload.selector) or None,
         )
         own = [one for one in revisions if is_owned_by(one.metadata, workload.uid)]
-        for revision in sorted(own, key=lambda one: one.number, reverse=True):
-            template = _template_of(revision)
+        newest_first = sorted(own, key=lambda one: one.number, reverse=True)
+        templates = [_template_of(one) for one in newest_first]
+        if snapshot.kind.loose and templates:
+            # The API server fills in the defaults of its own kinds, and not of this one.
+            templates = [self._rebased(now, templates[0], one) for one in templates]
+        for template in templates:
             if without_empty(template) != without_empty(now):
                 return template
         raise NoWayBackError("no earlier revision of it is left")
+
+    def _rebased(self, now: Any, newest: Any, earlier: Any) -> Any:
+        """The template of an earlier revision, as the difference that it makes to `now`."""
+        words = self._world.dialects.words
+        if _bare(newest, words) != _bare(earlier, words):
+            return earlier
+        template = copy.deepcopy(now)
+        was, pins = _annotations(earlier), _annotations(now).get(PINS, "")
+        if pins or PINS in was:
+            named = PINS in was and not any(rewrites(earlier["spec"], read_pins(was[PINS])))
+            write_pins_into(template, was.get(PINS, ""), read_pins(pins), named=named)
+        marks = {name: text for name, text in was.items() if _is_mark(name, words)}
+        others = {
+            name: text for name, text in _annotations(template).items() if not _is_mark(name, words)
+        }
+        template.setdefault("metadata", {})["annotations"] = {**others, **marks}
+        for container, before in zip(
+            template["spec"]["containers"], earlier["spec"]["containers"], strict=True
+        ):
+            env = [v for v in container.get("env") or () if not _is_mark(v["name"], words)]
+            env += [v for v in before.get("env") or () if _is_mark(v["name"], words)]
+            if env or "env" in container:
+                container["env"] = env
+        return template
+
+
+def _annotations(template: Any) -> dict[str, str]:
+    return (template.get("metadata") or {}).get("annotations") or {}
 
 
 def _template_of(revision: Revision) -> Any:
@@ -126,8 +158,7 @@ def _operations(snapshot: Snapshot, action: GoBack, now: Any, earlier: Any) -> l
 def _bare(template: Any, words: Vocabulary) -> Any:
     """A template without what a roll writes into it."""
     template = copy.deepcopy(template)
-    notes = (template.get("metadata") or {}).get("annotations") or {}
-    if pins := read_pins(notes.get(PINS, "")):
+    if pins := read_pins(_annotations(template).get(PINS, "")):
         write_pins_into(template, "", pins, named=False)
     metadata, spec = dict(template.get("metadata") or {}), dict(template.get("spec") or {})
     annotations = metadata.get("annotations") or {}
