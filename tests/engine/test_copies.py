@@ -44,19 +44,19 @@ def test_a_copy_is_missing_only_once_all_were_listed(seen: Seen) -> None:
 
 
 def test_one_that_is_there_is_nobodys_news(seen: Seen) -> None:
-    seen.copies.seen(COPY, metadata())
+    seen.copies.observe(COPY, metadata())
     seen.copies.listed("ConfigMap", "shop")
-    seen.copies.seen(COPY, metadata(6))
+    seen.copies.observe(COPY, metadata(6))
     assert (seen.woken, seen.read) == ([], [])
     assert not seen.copies.missing([COPY])
 
 
 def test_one_that_is_deleted_wakes_and_one_in_its_place_is_looked_at_first(seen: Seen) -> None:
-    seen.copies.seen(COPY, metadata())
+    seen.copies.observe(COPY, metadata())
     seen.copies.gone(COPY)
     assert (seen.woken, seen.copies.missing([COPY])) == ([WEB], {COPY})
 
-    seen.copies.seen(COPY, metadata(9, "u2"))
+    seen.copies.observe(COPY, metadata(9, "u2"))
     assert seen.read == [CopyContent(COPY)]
     assert seen.copies.missing([COPY]) == {COPY}
     assert seen.copies.in_doubt(COPY) == APP
@@ -67,22 +67,22 @@ def test_one_that_is_deleted_wakes_and_one_in_its_place_is_looked_at_first(seen:
 
 
 def test_an_old_answer_brings_nothing_back(seen: Seen) -> None:
-    seen.copies.seen(COPY, metadata(9, owner_references=[Owner("ReplicaSet", "web-1", "r1")]))
-    seen.copies.seen(COPY, metadata(5))
+    seen.copies.observe(COPY, metadata(9, owner_references=[Owner("ReplicaSet", "web-1", "r1")]))
+    seen.copies.observe(COPY, metadata(5))
     assert seen.copies.owned_by("r1") == {COPY}
-    seen.copies.seen(COPY, metadata(10))
+    seen.copies.observe(COPY, metadata(10))
     assert seen.copies.owned_by("r1") == frozenset()
 
 
 def test_what_only_has_the_name_of_a_copy_belongs_to_nobody_here(seen: Seen) -> None:
     owner = [Owner("Deployment", "web", "d1")]
-    seen.copies.seen(COPY, metadata(ours=False, owner_references=owner))
+    seen.copies.observe(COPY, metadata(ours=False, owner_references=owner))
     known = seen.copies.get(COPY)
     assert known is not None
     assert known.is_ours is False
     assert seen.copies.owned_by("d1") == frozenset()
     seen.copies.judged(COPY, metadata(ours=False, owner_references=owner), is_right=True)
-    seen.copies.seen(COPY, metadata(7, ours=False, owner_references=owner))
+    seen.copies.observe(COPY, metadata(7, ours=False, owner_references=owner))
     assert seen.copies.owned_by("d1") == {COPY}
     assert not seen.copies.missing([COPY])
 
@@ -99,7 +99,7 @@ def test_one_that_is_named_only_now_is_looked_for(seen: Seen) -> None:
 
 def test_nothing_is_kept_of_what_is_no_copy_and_nobody_names(seen: Seen) -> None:
     other = Key("ConfigMap", "shop", "other")
-    seen.copies.seen(other, metadata(ours=False))
+    seen.copies.observe(other, metadata(ours=False))
     assert seen.copies.get(other) is None
     seen.copies.use(WEB, {COPY: APP}, {})
     seen.copies.gone(COPY)

@@ -25,7 +25,7 @@ def change(cluster: World, version: int) -> None:
     body = {"metadata": metadata, "data": {"version": str(version)}}
     row = source_kind("configmap")
     assert row
-    cluster.sources.seen(
+    cluster.sources.observe(
         row, msgspec.json.decode(msgspec.json.encode(body), type=Source), watched=True
     )
 

@@ -49,11 +49,11 @@ def test_what_was_asked_for_before_its_watch_was_refused_does_not_count_as_read(
     assert asked == [SourceContent(DB)]
 
     sources.refused("Secret", None)
-    sources.seen(SECRET, answer(), watched=False)
+    sources.observe(SECRET, answer(), watched=False)
     assert sources.content(DB) is Absence.FORBIDDEN
 
     sources.allowed("Secret", None)
-    sources.seen(SECRET, answer(), watched=False)
+    sources.observe(SECRET, answer(), watched=False)
     assert isinstance(sources.content(DB), Content)
 
 
@@ -62,7 +62,7 @@ def test_what_was_refused_is_read_once_it_is_allowed() -> None:
     sources = asking(asked)
     assert SECRET
     sources.link(WEB, set(), {DB: ALWAYS})
-    sources.seen(SECRET, answer(), watched=False)
+    sources.observe(SECRET, answer(), watched=False)
     sources.allowed("Secret", None)
     assert asked == [SourceContent(DB)]
 

@@ -3,6 +3,7 @@ import base64
 import json
 import os
 import stat
+import time
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -206,6 +207,24 @@ async def test_a_plugin_is_ended_with_what_it_started(tmp_path, script):
     pid = await given_up(script(f"sleep 1000 & echo $! > {tmp_path}/pid; wait"), tmp_path / "pid")
 
     while _runs(pid):
+        await asyncio.sleep(0.01)
+
+
+async def test_a_plugin_that_is_given_up_while_it_starts_is_ended_too(tmp_path, script):
+    """However early: what it started already holds its pipes open."""
+    command = script(f"sleep 1000 & echo $! >> {tmp_path}/pids; wait")
+    for ticks in range(40):
+        task = asyncio.create_task(plugin(command).credential())
+        for _ in range(ticks):
+            await asyncio.sleep(0)
+        time.sleep(0.01)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await asyncio.wait_for(asyncio.shield(task), 20)
+
+    pids = (tmp_path / "pids").read_text().split()
+    assert pids
+    while any(map(_runs, pids)):
         await asyncio.sleep(0.01)
 
 

@@ -15,7 +15,7 @@ from reroll.core.model.key import Key
 from reroll.core.model.metadata import Metadata
 from reroll.core.model.podspec import given
 from reroll.core.tables.kinds import Kind
-from reroll.kube.view import Found, View
+from reroll.kube.view import ListedWorkload, View
 
 OURS = "Reroll"
 
@@ -107,7 +107,7 @@ class Stuck(NamedTuple):
 class Survey(NamedTuple):
     """The workloads and the controllers of a cluster, as far as several answers need them."""
 
-    workloads: list[Found]
+    workloads: list[ListedWorkload]
     controllers: tuple[Controller, ...]
     stuck: tuple[Stuck, ...]
     opted_in: int

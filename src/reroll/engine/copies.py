@@ -76,7 +76,7 @@ class Copies:
 
     # What is seen of them
 
-    def seen(self, key: Key, metadata: Metadata) -> None:
+    def observe(self, key: Key, metadata: Metadata) -> None:
         is_ours = is_copy(metadata)
         if not is_ours and key not in self._users:
             return

@@ -129,8 +129,8 @@ class SourceFeed(Feed):
             self.model = model(kind)
 
     def _seen(self, obj: Any, *, initial: bool) -> None:
-        self._world.copies.seen(self._key(obj), obj.metadata)
-        self._world.sources.seen(self._row, obj, watched=not initial)
+        self._world.copies.observe(self._key(obj), obj.metadata)
+        self._world.sources.observe(self._row, obj, watched=not initial)
 
     def _gone(self, key: Key, version: int) -> None:
         self._world.copies.gone(key)
@@ -156,7 +156,7 @@ class StubFeed(SourceFeed):
 
     def _seen(self, obj: Stub, *, initial: bool) -> None:
         key, metadata = self._key(obj), obj.metadata
-        self._world.copies.seen(key, metadata)
+        self._world.copies.observe(key, metadata)
         self._world.sources.version_seen(
             key, metadata.version, watched=not initial, is_copy=is_copy(metadata)
         )
@@ -216,7 +216,7 @@ class NamespaceFeed(Feed):
         return Key(self.kind, "", obj.metadata.name)
 
     def _seen(self, obj: Stub, *, initial: bool) -> None:  # noqa: ARG002
-        self._world.namespaces.seen(obj.metadata)
+        self._world.namespaces.observe(obj.metadata)
 
     def _gone(self, key: Key, version: int) -> None:  # noqa: ARG002
         self._world.namespaces.gone(key.name)

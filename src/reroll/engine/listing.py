@@ -127,7 +127,7 @@ class Listing:
         else:
             found = await self._namespace(place)
         for one in found:
-            self.world.namespaces.seen(one.metadata)
+            self.world.namespaces.observe(one.metadata)
 
     async def _namespace(self, name: str) -> list[Stub]:
         try:
@@ -182,7 +182,7 @@ class Listing:
             )
             for one in stubs:
                 key = Key(row.name, one.metadata.namespace, one.metadata.name)
-                self.world.copies.seen(key, one.metadata)
+                self.world.copies.observe(key, one.metadata)
             if len(self._view.gaps) == known:
                 self.world.copies.listed(row.name, self._view.namespace)
 

@@ -204,7 +204,7 @@ class Reader:
             sources.content_seen(key, Absence.FORBIDDEN, 0)
             return self._refused(SourceContent(key), error, f"`get` on {row.plural}")
         if source is not None:
-            sources.seen(row, source, watched=False)
+            sources.observe(row, source, watched=False)
             if not at_least:
                 sources.confirmed(key, latest)
         elif sources.version(key) == before:

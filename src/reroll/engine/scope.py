@@ -96,9 +96,9 @@ class Namespaces:
     def __iter__(self) -> Iterator[str]:
         return iter(tuple(self._known))
 
-    def seen(self, metadata: Metadata) -> None:
+    def observe(self, metadata: Metadata) -> None:
         name = metadata.name
-        annotations = self._scope.dialects.words.kept(metadata.annotations or {})
+        annotations = self._scope.dialects.words.relevant(metadata.annotations or {})
         included = self._scope.selector.matches(metadata.labels or {})
         labels = {k: v for k, v in (metadata.labels or {}).items() if k.startswith(DOMAIN)}
         known, before = self._known.get(name), self.that_counts(name)

@@ -161,7 +161,7 @@ class Sources:
         known.told = version
         self._read(key)
 
-    def seen(self, kind: SourceKind, source: Source, *, watched: bool) -> None:
+    def observe(self, kind: SourceKind, source: Source, *, watched: bool) -> None:
         """Its content, out of a watch or fetched. `watched`: the version before was seen too."""
         metadata = source.metadata
         key = Key(kind.name, metadata.namespace, metadata.name)

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import msgspec
 
 from reroll.clock import Clock
-from reroll.core.dialects.rows import Told
+from reroll.core.dialects.rows import PolicyInput
 from reroll.core.model.key import Key
 from reroll.core.model.metadata import Manifest, Metadata
 from reroll.core.model.record import Record
@@ -194,12 +194,12 @@ class World:
             return Policy()
         return self.dialects.policy(self._told(kind, seen, info))
 
-    def _told(self, kind: Kind, seen: Workload, info: NamespaceInfo) -> Told:
+    def _told(self, kind: Kind, seen: Workload, info: NamespaceInfo) -> PolicyInput:
         own = self.lenders.annotations(seen.key, seen.annotations)
         below = seen.template_annotations
-        return Told(seen.key, kind, own, below, info.annotations, self._scope.default)
+        return PolicyInput(seen.key, kind, own, below, info.annotations, self._scope.default)
 
-    def _policy(self, told: Told) -> Policy:
+    def _policy(self, told: PolicyInput) -> Policy:
         found = self.dialects.policy(told)
         if found.enabled is not True and told.key in self.supposed:
             enabled = {**told.workload, ENABLED: "true"}

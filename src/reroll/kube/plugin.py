@@ -90,15 +90,7 @@ class Plugin:
 
     async def _output(self) -> bytes:
         try:
-            process = await asyncio.create_subprocess_exec(
-                self._plugin.command,
-                *self._plugin.args,
-                env=self._env,
-                stdin=DEVNULL,
-                stdout=PIPE,
-                stderr=PIPE,
-                start_new_session=True,  # so that what it starts can be ended with it
-            )
+            process = await self._started()
         except OSError as problem:
             hint = shorten(self._plugin.install_hint.strip())
             raise AuthError(
@@ -110,6 +102,26 @@ class Plugin:
             told = shorten(err.decode(errors="replace").strip()) or "it said nothing on stderr"
             raise AuthError(f"{self._label} failed with exit code {process.returncode}: {told}")
         return out
+
+    async def _started(self) -> Process:
+        """A start is never cancelled half way: asyncio would wait for all that holds its pipes."""
+        starting = asyncio.ensure_future(
+            asyncio.create_subprocess_exec(
+                self._plugin.command,
+                *self._plugin.args,
+                env=self._env,
+                stdin=DEVNULL,
+                stdout=PIPE,
+                stderr=PIPE,
+                start_new_session=True,  # so that what it starts can be ended with it
+            )
+        )
+        try:
+            return await asyncio.shield(starting)
+        except asyncio.CancelledError:
+            with suppress(OSError):
+                await _kill(await starting)
+            raise
 
     async def _finished(self, process: Process) -> tuple[bytes, bytes]:
         try:

@@ -21,7 +21,7 @@ from reroll.kube.wire import Resource, Which
 T = TypeVar("T", bound=Versioned)
 
 
-class Found(NamedTuple):
+class ListedWorkload(NamedTuple):
     """One workload: its row, its document as far as it is decoded, and what the engine sees."""
 
     kind: Kind
@@ -113,12 +113,12 @@ class View:
             self.gaps.append(_odd(bad, resource))
         return None
 
-    async def workloads(self, kinds: Iterable[Kind] = KINDS) -> list[Found]:
+    async def workloads(self, kinds: Iterable[Kind] = KINDS) -> list[ListedWorkload]:
         """Every workload of these kinds, in the order of the table, then by namespace and name."""
         rows = tuple(kinds)
         listed = await asyncio.gather(*(self.every(resources.of(kind), Manifest) for kind in rows))
         return [
-            Found(kind, manifest, workload(kind, manifest, None, words=ALL.words))
+            ListedWorkload(kind, manifest, workload(kind, manifest, None, words=ALL.words))
             for kind, manifests in zip(rows, listed, strict=True)
             for manifest in sorted(
                 manifests, key=lambda one: (one.metadata.namespace, one.metadata.name)

@@ -9,7 +9,7 @@ from tests.core.build import EAGER, KIND, NOW, configmap, content, reference, se
 from reroll.answers.explain.explain import Explanation, Source, State, explain
 from reroll.answers.explain.provenance import DEFAULT, SETTINGS, Provenance, provenance
 from reroll.core.decide.chains import GATES, Answer, decide
-from reroll.core.dialects.rows import Told
+from reroll.core.dialects.rows import PolicyInput
 from reroll.core.dialects.table import ALL
 from reroll.core.model.content import Content
 from reroll.core.model.digest import reference_digest
@@ -109,12 +109,14 @@ def test_the_last_writer_of_the_keys_in_use_is_told() -> None:
 # What decided
 
 
-def said(**places: dict[str, str]) -> Told:
+def said(**places: dict[str, str]) -> PolicyInput:
     given = {"workload": {}, "template": {}, "namespace": {}, **places}
-    return Told(WEB, KIND["Deployment"], **given, default=Policy())
+    return PolicyInput(WEB, KIND["Deployment"], **given, default=Policy())
 
 
-def because(one: Told, policy: Policy, default: Policy | None = None) -> dict[str, Provenance]:
+def because(
+    one: PolicyInput, policy: Policy, default: Policy | None = None
+) -> dict[str, Provenance]:
     asked = one._replace(default=default or Policy())
     return {each.name: each for each in provenance(asked, policy, ALL)}
 

@@ -21,7 +21,7 @@ from tests.scenarios.custom import EXAMPLE_KINDS, SAMPLES
 
 from reroll.core.decide.actions import Edit, Restart, SetMarks, WriteRecord
 from reroll.core.decide.chains import decide
-from reroll.core.dialects.rows import Told
+from reroll.core.dialects.rows import PolicyInput
 from reroll.core.dialects.table import ALL
 from reroll.core.model.marks import Mark, own_mark
 from reroll.core.model.moment import Moment
@@ -255,7 +255,7 @@ def test_whoever_opted_a_custom_kind_in_its_roll_is_one_patch_that_holds(
     notes = {**annotations, STATE: write(record)}
     before = document(notes, spec=dict(SAMPLES[row.name].spec))
     found = workload(row, before)
-    told = Told(found.key, row, notes, {}, {}, Policy(debounce=timedelta()))
+    told = PolicyInput(found.key, row, notes, {}, {}, Policy(debounce=timedelta()))
     policy = ALL.policy(told)
     used = reference(key, terms=tuple(claim.term for claim in policy.claims))
     hashes = (("reloader", "f" * 40), ("wave", "f" * 64))

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests.core.build import DEPLOYMENT, HOME, KIND, decoded, document, env_from, template, workload
 
 from reroll.core.dialects.reloader import DOMAIN, PAUSE_PERIOD, PAUSED_AT, RELOADER
-from reroll.core.dialects.rows import Options, Told
+from reroll.core.dialects.rows import Options, PolicyInput
 from reroll.core.dialects.table import ALL, DIALECTS, Dialects
 from reroll.core.model.content import Content
 from reroll.core.model.key import Key
@@ -43,7 +43,7 @@ def policy(
     **default: Any,
 ) -> Policy:
     settings = Policy(enabled=True if everybody else None, **default)
-    return dialects.policy(Told(WEB, kind, own, below or {}, {}, settings))
+    return dialects.policy(PolicyInput(WEB, kind, own, below or {}, {}, settings))
 
 
 class Case(NamedTuple):
@@ -272,7 +272,7 @@ def test_a_dialect_that_is_not_in_use_says_nothing() -> None:
     without = Dialects([row for row in DIALECTS if row.name != "reloader"])
 
     assert policy(ON, dialects=without).enabled is None
-    assert without.words.kept(ON) == {}
+    assert without.words.relevant(ON) == {}
     assert without.source_marks(IGNORE) == frozenset()
 
 
@@ -304,7 +304,7 @@ def test_annotations_may_go_by_other_names(case: Case) -> None:
     same = policy(case.own, case.below, everybody=case.everybody)
     assert (found.claims, found.enabled) == (same.claims, same.enabled)
     assert dialects.source_marks(on_source) == ALL.source_marks(case.on_source)
-    assert dialects.words.kept(own) == own
+    assert dialects.words.relevant(own) == own
     if case.own.keys() <= RENAMED.keys():
         assert policy(case.own, dialects=dialects).enabled is None
 

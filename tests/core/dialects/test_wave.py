@@ -11,7 +11,7 @@ from tests.core.build import DEPLOYMENT, EAGER, NOW, configmap, content, marks, 
 
 from reroll.core.decide import actions
 from reroll.core.decide.chains import decide
-from reroll.core.dialects.rows import Opinion, Options, Told
+from reroll.core.dialects.rows import Opinion, Options, PolicyInput
 from reroll.core.dialects.table import ALL, Dialects
 from reroll.core.dialects.wave import NO_SCHEDULER, WAVE
 from reroll.core.model.key import Key
@@ -34,8 +34,8 @@ ANNOTATED = "wave.pusher.com/update-deployment-on-config-change"
 HASH = "wave.pusher.com/config-hash"
 
 
-def told(annotations: Mapping[str, str], default: Policy | None = None) -> Told:
-    return Told(WEB, DEPLOYMENT, annotations, {}, {}, default or Policy())
+def told(annotations: Mapping[str, str], default: Policy | None = None) -> PolicyInput:
+    return PolicyInput(WEB, DEPLOYMENT, annotations, {}, {}, default or Policy())
 
 
 def opinion(annotations: Mapping[str, str]) -> Opinion:

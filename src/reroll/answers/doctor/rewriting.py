@@ -7,11 +7,11 @@ from reroll.engine import admission_objects
 from reroll.engine.rewriters import NAME_LABEL, Installed
 from reroll.kube import resources
 from reroll.kube.objects import Stub
-from reroll.kube.view import Found, View
+from reroll.kube.view import ListedWorkload, View
 from reroll.kube.wire import Which
 
 
-async def rewriting(view: View, workloads: list[Found], clock: Clock) -> list[Finding]:
+async def rewriting(view: View, workloads: list[ListedWorkload], clock: Clock) -> list[Finding]:
     """Whether something rewrites the pods of pinned workloads, where that is needed."""
     pinned = [one.workload.key for one in workloads if one.workload.pins]
     unnamed = [one.workload.key for one in workloads if _needs_rewriting(one)]
@@ -50,6 +50,6 @@ async def _admission(view: View) -> admission.Admission:
     return found._replace(services=there)
 
 
-def _needs_rewriting(one: Found) -> bool:
+def _needs_rewriting(one: ListedWorkload) -> bool:
     """It has pins, and its template does not name the copies itself."""
     return bool(one.workload.pins) and not one.workload.named

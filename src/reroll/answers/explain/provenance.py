@@ -6,7 +6,7 @@ from functools import reduce
 from typing import Any, NamedTuple
 
 from reroll.core.dialects.reroll import ANNOTATIONS, REROLL, SOURCE_LISTS
-from reroll.core.dialects.rows import Place, Told
+from reroll.core.dialects.rows import Place, PolicyInput
 from reroll.core.dialects.table import Dialects
 from reroll.core.policy.durations import format_duration
 from reroll.core.policy.policy import Policy
@@ -26,7 +26,7 @@ class Provenance(NamedTuple):
     because: str
 
 
-def provenance(told: Told, policy: Policy, dialects: Dialects) -> list[Provenance]:
+def provenance(told: PolicyInput, policy: Policy, dialects: Dialects) -> list[Provenance]:
     """Every part of the policy with what decided it; then the words of other dialects."""
     parts = [_enabled(told, policy), _strategy(told, policy)]
     for row in ANNOTATIONS:
@@ -58,7 +58,7 @@ def _shown(value: Any, field: str) -> str:
     return "-" if value is None else str(value)
 
 
-def _enabled(told: Told, policy: Policy) -> Provenance:
+def _enabled(told: PolicyInput, policy: Policy) -> Provenance:
     value = {True: "true", False: "false", None: "not said"}[policy.enabled]
     row = next(row for row in ANNOTATIONS if row.field == "enabled")
     _, where = _spoken(told, row.key, row.parse)
@@ -69,7 +69,7 @@ def _enabled(told: Told, policy: Policy) -> Provenance:
     return Provenance("enabled", value, where or DEFAULT)
 
 
-def _strategy(told: Told, policy: Policy) -> Provenance:
+def _strategy(told: PolicyInput, policy: Policy) -> Provenance:
     row = next(row for row in ANNOTATIONS if row.field == "strategy")
     text, where = _spoken(told, row.key, row.parse)
     value = policy.strategy_for(told.kind)
@@ -83,7 +83,7 @@ def _strategy(told: Told, policy: Policy) -> Provenance:
     return Provenance("strategy", value, because)
 
 
-def _spoken(told: Told, key: str, parse: Any) -> tuple[str, str]:
+def _spoken(told: PolicyInput, key: str, parse: Any) -> tuple[str, str]:
     """The text of an annotation that can be used, and where it stands; empty if there is none."""
     places = (told.workload, str(told.key)), (told.namespace, f"Namespace {told.key.namespace}")
     for annotations, where in places:
@@ -97,7 +97,7 @@ def _spoken(told: Told, key: str, parse: Any) -> tuple[str, str]:
     return "", ""
 
 
-def _foreign(told: Told, dialects: Dialects) -> Iterator[Provenance]:
+def _foreign(told: PolicyInput, dialects: Dialects) -> Iterator[Provenance]:
     """The words of other dialects that somebody wrote."""
     places = {
         Place.WORKLOAD: (told.workload, str(told.key)),

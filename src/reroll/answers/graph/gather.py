@@ -41,7 +41,7 @@ async def _members(view: View, settings: Settings, clock: Clock) -> list[Member]
     """Every workload, with what annotations and settings say of it."""
     world = Listing(view, clock, settings, view.home).world
     for metadata in await namespaces(view):
-        world.namespaces.seen(metadata)
+        world.namespaces.observe(metadata)
     return [
         Member(each.workload.key, each.workload.uses, world.policy_of(each.kind, each.manifest))
         for each in await view.workloads(world.tables.kinds)

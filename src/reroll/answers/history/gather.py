@@ -15,7 +15,7 @@ from reroll.core.model.record import Record, read
 from reroll.core.tables.annotations import STATE
 from reroll.kube import resources
 from reroll.kube.objects import Stub
-from reroll.kube.view import Found, View
+from reroll.kube.view import ListedWorkload, View
 
 OUR_EVENTS = "source=reroll"
 
@@ -35,7 +35,7 @@ class _Event(msgspec.Struct, gc=False, rename="camel"):
     last_timestamp: datetime | None = None
 
 
-async def gather(view: View, workloads: Sequence[Found]) -> list[HistoryEntry]:
+async def gather(view: View, workloads: Sequence[ListedWorkload]) -> list[HistoryEntry]:
     """What happened to these workloads, the newest first."""
     uids = {each.workload.uid: each.workload.key for each in workloads}
     copies, events = await asyncio.gather(_copies(view, uids), _events(view, workloads))
@@ -59,7 +59,7 @@ async def _copies(view: View, uids: Mapping[str, Key]) -> list[RecordCopy]:
     return copies
 
 
-async def _events(view: View, workloads: Sequence[Found]) -> list[ReportedEvent]:
+async def _events(view: View, workloads: Sequence[ListedWorkload]) -> list[ReportedEvent]:
     """By name: Events of an earlier workload with the same name count too."""
     keys = {
         (each.kind.group, each.kind.kind, *each.workload.key[1:]): each.workload.key

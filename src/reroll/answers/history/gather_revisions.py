@@ -31,15 +31,15 @@ from reroll.core.tables.source_kinds import CONFIGS
 from reroll.kube import api, resources
 from reroll.kube.errors import ApiError, Forbidden
 from reroll.kube.objects import Pod, Revision, Stub, is_owned_by
-from reroll.kube.view import Found, View
+from reroll.kube.view import ListedWorkload, View
 
 _RESOURCES = {row.name: resources.of(row) for row in CONFIGS}
 
 
 class RevisedWorkload(NamedTuple):
-    own: Found
+    own: ListedWorkload
     """The workload whose template is pinned."""
-    runner: Found
+    runner: ListedWorkload
     """The workload that makes its pods: itself, or the Rollout that runs its template."""
     revisions: list[RevisionTemplate]
     """The oldest first."""
@@ -69,7 +69,7 @@ async def read(view: View, kind: Kind, name: str, tables: Tables) -> RevisedWork
     return RevisedWorkload(own, runner, await _revisions(view, runner))
 
 
-async def _get(view: View, kind: Kind, name: str) -> Found:
+async def _get(view: View, kind: Kind, name: str) -> ListedWorkload:
     namespace = view.namespace or view.home
     manifest = await view.get(resources.of(kind), namespace, name, Manifest)
     if manifest is not None:
@@ -79,11 +79,11 @@ async def _get(view: View, kind: Kind, name: str) -> Found:
     raise AnswerError("; ".join([missing_sentence(kind.name, name, known), *view.gaps]))
 
 
-def _workload(kind: Kind, manifest: Manifest) -> Found:
-    return Found(kind, manifest, workload(kind, manifest, None, words=ALL.words))
+def _workload(kind: Kind, manifest: Manifest) -> ListedWorkload:
+    return ListedWorkload(kind, manifest, workload(kind, manifest, None, words=ALL.words))
 
 
-async def _revisions(view: View, runner: Found) -> list[RevisionTemplate]:
+async def _revisions(view: View, runner: ListedWorkload) -> list[RevisionTemplate]:
     resource = resources.REVISIONS[runner.kind.revisions]
     selector = api.selector(runner.workload.selector) or None
     revisions = [

@@ -12,7 +12,7 @@ from reroll.answers.controllers import Stuck, rivals
 from reroll.answers.migration.controllers import ConfiguredController
 from reroll.answers.migration.differences import Subject, differences
 from reroll.answers.migration.translate import TOOLS
-from reroll.core.dialects.rows import Dialect, Place, Told
+from reroll.core.dialects.rows import Dialect, Place, PolicyInput
 from reroll.core.dialects.table import Dialects
 from reroll.core.dialects.wave import NO_SCHEDULER, SCHEDULING_DISABLED
 from reroll.core.model.key import Key
@@ -86,7 +86,7 @@ def _member(
     one: Candidate, dialects: Dialects, everyone: set[str], handled: frozenset[str]
 ) -> Iterator[Member]:
     workload = one.workload
-    asked = Told(
+    asked = PolicyInput(
         workload.key,
         one.kind,
         workload.annotations,

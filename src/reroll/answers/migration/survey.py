@@ -17,7 +17,7 @@ from reroll.core.observe.workload import workload
 from reroll.core.tables.kinds import KINDS, Kind
 from reroll.engine.scope import dialects
 from reroll.kube import resources
-from reroll.kube.view import Found, View
+from reroll.kube.view import ListedWorkload, View
 from reroll.settings.resolve import resolve
 
 DEPLOYMENT = KINDS[0]
@@ -36,7 +36,7 @@ async def survey(view: View, kinds: Iterable[Kind]) -> Survey:
     return Survey(workloads, found.controllers, found.stuck, members, found.problems)
 
 
-async def _gather(view: View, kinds: Iterable[Kind]) -> tuple[list[Found], Findings]:
+async def _gather(view: View, kinds: Iterable[Kind]) -> tuple[list[ListedWorkload], Findings]:
     workloads, spaces, leases, deployments = await asyncio.gather(
         view.workloads(kinds),
         namespaces(view),

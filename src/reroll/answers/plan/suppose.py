@@ -45,7 +45,7 @@ def suppose(
     latest = max([listing.world.latest, *(known.version(key) for key in known)])
     for number, one in enumerate(written, start=1):
         source = _as_served(one.kind, one, latest + number, now)
-        listing.world.sources.seen(one.kind, source, watched=True)
+        listing.world.sources.observe(one.kind, source, watched=True)
     found = (_supposed(listing, decision, now) for decision in before if decision.snapshot)
     return [one for one in found if one is not None]
 

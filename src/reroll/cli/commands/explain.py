@@ -15,7 +15,7 @@ from reroll.cli.flags import add_controller_flags, add_flags
 from reroll.cli.output import add_output_flag, print_json, print_lines, print_table, warn
 from reroll.cli.times import ago, moment
 from reroll.core.decide.chains import Answer
-from reroll.core.dialects.rows import Told
+from reroll.core.dialects.rows import PolicyInput
 from reroll.core.model.key import Key
 from reroll.core.model.record import Record, Unreadable
 from reroll.core.observe.snapshot import Absence, Snapshot
@@ -84,7 +84,7 @@ async def _explained(view: View, context: Context, listing: Listing, key: Key) -
     refused = {key for key, held in snapshot.sources.items() if held is Absence.FORBIDDEN}
     known = await writes_of(view, used - refused)
     info = world.namespaces.that_counts(key.namespace)
-    told = Told(
+    told = PolicyInput(
         key,
         listed.kind,
         workload.annotations,

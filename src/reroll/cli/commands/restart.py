@@ -112,7 +112,7 @@ class Restarts:
         with suppress(Forbidden):
             place = resources.NAMESPACES, None, work.key.namespace
             stub = await api.get(self._view.client, *place, Stub)
-            self._listing.world.namespaces.seen(stub.metadata)
+            self._listing.world.namespaces.observe(stub.metadata)
         manifest = await self._listing.observer.reader.workload(work.kind, work.key)
         if manifest is None:
             raise NotFound(f"{work.key} was deleted")

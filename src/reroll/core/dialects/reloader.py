@@ -20,7 +20,7 @@ from reroll.core.dialects.reloader_marks import (
     hash_source,
     marks,
 )
-from reroll.core.dialects.rows import Dialect, Opinion, Options, Place, Told, Word
+from reroll.core.dialects.rows import Dialect, Opinion, Options, Place, PolicyInput, Word
 from reroll.core.model.content import Term
 from reroll.core.model.key import Problem
 from reroll.core.model.record import Time
@@ -59,7 +59,7 @@ def exclude(row: SourceKind) -> str:
 class _Reading:
     """The annotations of one workload on their way to an opinion."""
 
-    def __init__(self, told: Told, options: Options) -> None:
+    def __init__(self, told: PolicyInput, options: Options) -> None:
         self._told, self._options = told, options
         self.problems: list[Problem] = []
         self.auto: set[str] = set()
@@ -156,7 +156,7 @@ def _items(text: str | None) -> list[str]:
     return [item.strip() for item in (text or "").split(",") if item.strip()]
 
 
-def _read(told: Told, options: Options) -> Opinion:
+def _read(told: PolicyInput, options: Options) -> Opinion:
     reading = _Reading(told, options)
     for row in SOURCE_KINDS:
         reading.read(row)

@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from reroll.core.dialects.rows import Dialect, Opinion, Options, Place, Roll, Told, Word
+from reroll.core.dialects.rows import Dialect, Opinion, Options, Place, PolicyInput, Roll, Word
 from reroll.core.model.content import Term, allows
 from reroll.core.model.key import Key, Problem
 from reroll.core.model.marks import Mark
@@ -188,7 +188,7 @@ def _quick(workload: Mapping[str, str], namespace: Mapping[str, str]) -> bool | 
     return None if text is None else text.strip().lower() != "false"
 
 
-def _read(told: Told, options: Options) -> Opinion:
+def _read(told: PolicyInput, options: Options) -> Opinion:
     default = msgspec.structs.replace(told.default, enabled=None)
     found = policy(told.workload, told.namespace, default, told.key, options.tables)
     return Opinion(

@@ -66,7 +66,7 @@ class Options(msgspec.Struct, frozen=True):
         return self.names.get(key, key)
 
 
-class Told(NamedTuple):
+class PolicyInput(NamedTuple):
     """What people wrote about one workload."""
 
     key: Key
@@ -130,7 +130,7 @@ class Dialect(msgspec.Struct, frozen=True):
     name: str
     help: str
     words: Callable[[Options], tuple[Word, ...]]
-    read: Callable[[Told, Options], Opinion]
+    read: Callable[[PolicyInput, Options], Opinion]
     marks: Callable[[Roll, Options], tuple[Mark, ...]]
     quick: Callable[[Mapping[str, str], Mapping[str, str]], bool | None] | None = None
     """Whether annotations of workload and Namespace opt in, before anything is decoded: `None` if

@@ -18,8 +18,8 @@ from reroll.core.dialects.rows import (
     Options,
     Place,
     Plain,
+    PolicyInput,
     Roll,
-    Told,
     Word,
 )
 from reroll.core.dialects.wave import WAVE
@@ -76,7 +76,7 @@ class Dialects:
                     return True
         return None
 
-    def policy(self, told: Told) -> Policy:
+    def policy(self, told: PolicyInput) -> Policy:
         """What all of them together make of a workload."""
         told = told._replace(default=usual(told.default, told.kind))
         opinions = [(row, row.read(told, self.options)) for row in self.rows]
@@ -157,7 +157,7 @@ class Dialects:
         return tuple(row.of_values for row in self.rows if row.of_values and row.name in by)
 
 
-def _strategy(told: Told, opinions: list[Opinion]) -> Strategy | None:
+def _strategy(told: PolicyInput, opinions: list[Opinion]) -> Strategy | None:
     """What the workload says; else what the settings say for all; else what a dialect does."""
     said = [one.strategy for one in opinions if one.strategy]
     usual = [one.usual for one in opinions if one.enabled and one.usual]

@@ -7,7 +7,16 @@ sources count (`only-annotated`), and which never do (`ignore`).
 import re
 from collections.abc import Iterator, Mapping
 
-from reroll.core.dialects.rows import Dialect, OfValues, Opinion, Options, Place, Roll, Told, Word
+from reroll.core.dialects.rows import (
+    Dialect,
+    OfValues,
+    Opinion,
+    Options,
+    Place,
+    PolicyInput,
+    Roll,
+    Word,
+)
 from reroll.core.dialects.wave_hash import config_hash, wanted
 from reroll.core.model.content import Term
 from reroll.core.model.key import Key, Problem
@@ -50,7 +59,7 @@ def _words(_: Options) -> tuple[Word, ...]:
     )  # fmt: skip
 
 
-def _read(told: Told, _: Options) -> Opinion:
+def _read(told: PolicyInput, _: Options) -> Opinion:
     text = told.workload.get(UPDATE)
     needs = _NEEDS.get(text or "")
     repair = _repair(told.workload, waits=needs is not None)
@@ -76,7 +85,7 @@ def _repair(annotations: Mapping[str, str], *, waits: bool) -> Repair | None:
     )
 
 
-def _extra(told: Told) -> tuple[tuple[Pattern, ...], tuple[Problem, ...]]:
+def _extra(told: PolicyInput) -> tuple[tuple[Pattern, ...], tuple[Problem, ...]]:
     """The sources that the annotations add, and a problem for each item that is none."""
     named, problems = [], []
     for kind, annotation in EXTRA.items():

@@ -166,7 +166,7 @@ class _Head(msgspec.Struct, frozen=True, gc=False):
 
 def _head(kind: Kind, manifest: Manifest, before: Workload | None, words: Vocabulary) -> _Head:
     metadata = manifest.metadata
-    annotations = words.kept(metadata.annotations or {})
+    annotations = words.relevant(metadata.annotations or {})
     text = annotations.get(STATE)
     record = read(text)
     number = record.n if isinstance(record, Record) else 0

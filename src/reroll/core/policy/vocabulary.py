@@ -20,7 +20,7 @@ class Vocabulary(msgspec.Struct, frozen=True):
     mark_prefixes: tuple[str, ...] = ()
     """How the names of other such variables begin."""
 
-    def kept(self, annotations: Mapping[str, str]) -> dict[str, str]:
+    def relevant(self, annotations: Mapping[str, str]) -> dict[str, str]:
         """The annotations of a workload or a Namespace that can matter."""
         words = self.annotations
         return {k: v for k, v in annotations.items() if k.startswith(DOMAIN) or k in words}

@@ -12,22 +12,22 @@ from reroll.core.revisions.pins import PINS, Pins, read_pins, rewrites
 from reroll.core.tables.kinds import Kind
 
 
-class Pinned(NamedTuple):
+class TemplatePins(NamedTuple):
     pins: Pins
     in_template: bool
     """Its template names the copies itself, so that nobody has to rewrite its pods."""
 
 
-def pinned(kind: Kind, manifest: Manifest) -> Pinned | None:
+def template_pins(kind: Kind, manifest: Manifest) -> TemplatePins | None:
     """The pins of a workload; `None` if it has none."""
     raw = pick(manifest, kind.template)
     return of_template(msgspec.json.decode(raw)) if raw and PINS.encode() in bytes(raw) else None
 
 
-def of_template(template: dict[str, Any]) -> Pinned | None:
+def of_template(template: dict[str, Any]) -> TemplatePins | None:
     """The pins of a pod template, or of a pod, which has the same fields."""
     annotations = (template.get("metadata") or {}).get("annotations") or {}
     pins = read_pins(str(annotations.get(PINS, "")))
     if not pins:
         return None
-    return Pinned(pins, in_template=not any(rewrites(template.get("spec") or {}, pins)))
+    return TemplatePins(pins, in_template=not any(rewrites(template.get("spec") or {}, pins)))

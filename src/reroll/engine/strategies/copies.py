@@ -92,7 +92,7 @@ class CopyMaker:
             raise Conflict(changed) from None
         served = msgspec.json.decode(raw, type=Source)
         if not is_same(decided_on, self._content(row, served)):
-            self._sources.seen(row, served, watched=False)
+            self._sources.observe(row, served, watched=False)
             raise Conflict(changed)
         document: dict[str, Any] = msgspec.json.decode(raw)
         return document

@@ -109,5 +109,5 @@ def _is_the_same(
         return False
     if is_same(decided_on, content(source, sources.keyring if row.keyed else None, Moment())):
         return True
-    sources.seen(row, source, watched=False)
+    sources.observe(row, source, watched=False)
     return False

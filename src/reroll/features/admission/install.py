@@ -11,7 +11,7 @@ import msgspec
 from reroll.clock import Clock
 from reroll.core.model.key import Key
 from reroll.core.model.metadata import Metadata
-from reroll.core.revisions.templates import pinned
+from reroll.core.revisions.templates import template_pins
 from reroll.engine.admission_objects import VERSIONS, Manifest, Mode, Service
 from reroll.engine.rewriters import Installed
 from reroll.features.admission import probe
@@ -135,7 +135,7 @@ async def dependents(view: View, clock: Clock) -> list[Key]:
     keys = [
         one.workload.key
         for one in await everywhere.workloads()
-        if (pins := pinned(one.kind, one.manifest)) and not pins.in_template
+        if (pins := template_pins(one.kind, one.manifest)) and not pins.in_template
     ]
     view.gaps += everywhere.gaps
     return [key for key in keys if not installed.covers(key.namespace, labels.get(key.namespace))]
