@@ -19,17 +19,6 @@ PARTICIPLES = {
     *("found", "seen", "looked"),
 }
 """Names that say how something came to be, and not what it is."""
-REMAINING = {
-    "core/dialects/rows.py: Told",
-    "core/policy/vocabulary.py: Vocabulary.kept",
-    "core/revisions/templates.py: Pinned",
-    "core/revisions/templates.py: pinned",
-    "engine/copies.py: Copies.seen",
-    "engine/scope.py: Namespaces.seen",
-    "engine/sources.py: Sources.seen",
-    "kube/view.py: Found",
-}
-"""Still to be renamed. The list only gets shorter: a name that is gone has to leave it."""
 
 
 class Name(NamedTuple):
@@ -120,7 +109,7 @@ def test_every_module_of_the_glossary_exists() -> None:
 
 def test_no_public_name_is_a_participle() -> None:
     offenders = {str(name) for name in NAMES if name.last in PARTICIPLES}
-    assert offenders == REMAINING, "name the thing; REMAINING only gets shorter"
+    assert offenders == set(), "name the thing that it is"
 
 
 def test_no_public_name_is_a_word_that_the_glossary_rules_out() -> None:

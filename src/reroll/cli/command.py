@@ -72,8 +72,8 @@ class Context:
     @cached_property
     def selection(self) -> "Selection":
         """From the arguments `workloads`, `--selector` and `--all-namespaces`."""
-        text = getattr(self.args, "selector", None) or ""
-        named = tuple(workload_target(each, self.tables) for each in self._workloads)
+        text, tables = getattr(self.args, "selector", None) or "", self.tables
+        named = tuple(workload_target(each, tables) for each in self._workloads)
         if named and (text or self._everywhere):
             raise CommandError("name workloads, or select them with -l or -A; not both", Exit.USAGE)
         selector = parse_selector(text)

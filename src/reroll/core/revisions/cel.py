@@ -1,4 +1,4 @@
-"""The rewriting of `core.rewrite` as CEL, made from the same pattern and the same table of fields.
+"""The rewriting of pods as CEL, made from the pattern and the table of fields of `pins`.
 
 Pure. One list for each row of the table, added up: the API server evaluates a single expression and
 applies a single patch, so a pod with pins costs milliseconds and one without costs nothing.

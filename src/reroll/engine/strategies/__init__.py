@@ -1,1 +1,1 @@
-"""Revisions: immutable copies of sources, who owns them, and pins in templates."""
+"""How the actions of a plan are carried out, one module for each kind of work."""
