@@ -46,6 +46,17 @@ def test_a_key_that_has_to_wait_keeps_its_place_and_takes_nothing() -> None:
     assert pacer.wait("b") == 0
 
 
+def test_a_key_that_does_not_come_back_keeps_nobody_waiting() -> None:
+    clock = StillClock()
+    pacer = Pacer(clock, rate=1, burst=1)
+    pacer.take("first")
+    assert [pacer.wait("gone"), pacer.wait("b")] == [1.0, 2.0]
+
+    clock.move(30.0)
+
+    assert pacer.wait("b") == 0
+
+
 def test_a_key_that_leaves_the_line_makes_room() -> None:
     pacer = Pacer(StillClock(), rate=1, burst=1)
     pacer.take("first")

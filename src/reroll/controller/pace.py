@@ -4,28 +4,39 @@ from collections.abc import Hashable
 
 from reroll.clock import Clock
 
+PATIENCE = 5.0
+"""Seconds after which the turn of a key passes to the next."""
+
 
 class Pacer:
-    """At most `burst` at once and `rate` a second after that, first come, first served."""
+    """At most `burst` at once and `rate` a second after that, first come, first served.
+
+    A key that does not come back when its turn has come loses its place in the line.
+    """
 
     def __init__(self, clock: Clock, rate: float, burst: int) -> None:
         self._clock, self._rate, self._burst = clock, rate, burst
         self._tokens, self._at = float(burst), clock.monotonic()
-        self._line: dict[Hashable, None] = {}
+        self._line: dict[Hashable, float] = {}
+        """The keys that wait, in their order, and when the turn of each comes."""
 
     def wait(self, key: Hashable) -> float:
         """The seconds until it is the turn of a key, which keeps its place in the line; 0: now."""
         now = self._clock.monotonic()
         self._tokens = min(self._burst, self._tokens + (now - self._at) * self._rate)
         self._at = now
+        while self._line and (first := next(iter(self._line))) != key:
+            if now < self._line[first] + PATIENCE:
+                break
+            del self._line[first]
         if not self._line and self._tokens >= 1:
             return 0.0
+        ahead = len(self._line)
         if key in self._line:
             ahead = next(place for place, one in enumerate(self._line) if one == key)
-        else:
-            ahead = len(self._line)
-            self._line[key] = None
-        return max(0.0, (ahead + 1 - self._tokens) / self._rate)
+        seconds = max(0.0, (ahead + 1 - self._tokens) / self._rate)
+        self._line[key] = now + seconds
+        return seconds
 
     def take(self, key: Hashable) -> None:
         """The key has its turn."""

@@ -110,11 +110,13 @@ class Executor:
             self._pacer.leave(key)
             return Outcome(gone=True)
         answered = self._answered(snapshot)
-        if plan.strategy is not None and (wait := self._pacer.wait(key)):
+        if plan.strategy is None:
+            self._pacer.leave(key)
+        elif wait := self._pacer.wait(key):
             plan = self._observer.paced(snapshot, wait)
         outcome = await self.execute(snapshot, plan)
         delay = outcome.delay
-        if plan.record is None or plan.has(NamePins):
+        if plan.record is None or plan.has(NamePins) or plan.reason is Reason.CONTINUED:
             later = await self.owners.tidy(self._observer.snapshot(key) or snapshot)
             delay = later if delay is None else delay
         if plan.look_at is not None:

@@ -49,6 +49,7 @@ class HealthIndex:
             news.set()
 
     def forget(self, key: Key) -> None:
+        """It is gone, or no longer managed."""
         self._known.pop(key, None)
         if news := self._followed.get(key):
             news.set()

@@ -65,7 +65,7 @@ class Reader:
         self._queue: Queue[Want] = Queue(clock)
         self._backoff = Backoff(clock)
         self._worker = Worker(
-            self._queue, self._read, Backoff(clock), on_error=self._failed, noun="object"
+            self._queue, self._read, self._backoff, on_error=self._failed, noun="object"
         )
         self._functions: dict[type[Want], Callable[[Any], Awaitable[float | None]]] = {
             DigestKeys: self._digest_keys,

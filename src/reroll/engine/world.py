@@ -127,6 +127,7 @@ class World:
         tracked = self.workloads.pop(key, None)
         if tracked is not None:
             self.references.forget(key, tracked)
+            self.health.forget(key)
             self.copies.use(key, _copies(tracked.workload), {})
             self._wake(key, False)  # Whoever remembers something about it can forget that.
 
