@@ -8,7 +8,7 @@ import msgspec
 import pytest
 from tests.core.build import EAGER, NOW, configmap, content, reference, secret, snapshot
 
-from reroll.core.decide import permission, pin_state, roll
+from reroll.core.decide import case, permission, pin_state
 from reroll.core.decide.actions import Edit
 from reroll.core.decide.chains import GATES, answers, decide
 from reroll.core.decide.permission import PERMISSION
@@ -267,7 +267,7 @@ def test_the_state_of_the_pins_is_computed_once(
         calls.append(snapshot)
         return compute(snapshot)
 
-    for module in (pin_state, roll):
+    for module in (pin_state, case):
         monkeypatch.setattr(module, "pin_state", counted)
     decide(seen, NOW)
 

@@ -1,35 +1,30 @@
 """One decision's evidence, computed once: the snapshot, its comparison, its pins, and the time."""
 
 from datetime import datetime
-from typing import NamedTuple, Unpack
+from typing import Unpack
 
 from reroll.core.decide.actions import Patch, WriteRecord
-from reroll.core.decide.pin_state import PinState
+from reroll.core.decide.pin_state import pin_state
 from reroll.core.decide.plan import Plan
 from reroll.core.dialects.table import Dialects
 from reroll.core.model.record import Record, RecordFields, successor
-from reroll.core.observe.snapshot import Comparison, Snapshot
-from reroll.core.policy.policy import Pause
+from reroll.core.observe.compare import compare
+from reroll.core.observe.snapshot import Snapshot
 from reroll.core.tables.kinds import Strategy
 from reroll.core.tables.reasons import Reason
 
 
-class Case(NamedTuple):
-    snapshot: Snapshot
-    comparison: Comparison
-    pins: PinState
-    now: datetime
-    dialects: Dialects
+class Case:
+    __slots__ = ("comparison", "dialects", "now", "pause", "pins", "record", "snapshot")
 
-    @property
-    def record(self) -> Record | None:
+    def __init__(self, snapshot: Snapshot, now: datetime, dialects: Dialects) -> None:
+        self.snapshot, self.now, self.dialects = snapshot, now, dialects
+        self.comparison = compare(snapshot)
+        self.pins = pin_state(snapshot)
+        self.pause = snapshot.policy.pause
+        record = snapshot.workload.record
+        self.record = record if isinstance(record, Record) else None
         """The record, if it is there and can be read."""
-        record = self.snapshot.workload.record
-        return record if isinstance(record, Record) else None
-
-    @property
-    def pause(self) -> Pause | None:
-        return self.snapshot.policy.pause
 
     @property
     def is_paused_by_us(self) -> bool:

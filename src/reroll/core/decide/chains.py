@@ -20,7 +20,6 @@ from reroll.core.decide.writing import WRITING, Act, Draft
 from reroll.core.dialects.table import ALL, Dialects
 from reroll.core.model.key import Problem
 from reroll.core.model.record import LARGEST_RECORD, Unreadable, write
-from reroll.core.observe.compare import compare
 from reroll.core.observe.snapshot import Snapshot
 from reroll.core.tables.annotations import STATE
 from reroll.core.tables.reasons import Reason
@@ -31,7 +30,7 @@ FEW = 500
 
 def decide(snapshot: Snapshot, now: datetime, dialects: Dialects = ALL) -> Plan:
     """What should happen to one workload now."""
-    case = _case(snapshot, now, dialects)
+    case = Case(snapshot, now, dialects)
     plan = next((plan for check in STANDING if (plan := check(case))), None)
     if plan is None:
         plan = _permitted(case, _draft(case))
@@ -44,10 +43,6 @@ def decide(snapshot: Snapshot, now: datetime, dialects: Dialects = ALL) -> Plan:
     return msgspec.structs.replace(plan, problems=problems) if problems else plan
 
 
-def _case(snapshot: Snapshot, now: datetime, dialects: Dialects) -> Case:
-    return Case(snapshot, compare(snapshot), pin_state.pin_state(snapshot), now, dialects)
-
-
 def _draft(case: Case) -> Draft:
     for row in WRITING:
         if draft := row(case):
@@ -56,9 +51,10 @@ def _draft(case: Case) -> Draft:
 
 
 def _permitted(case: Case, draft: Draft) -> Plan:
-    for check, acts in PERMISSION:
-        if draft.act in acts and (hold := check(case)):
-            return hold
+    if draft.act is not Act.NOTHING:
+        for check, acts in PERMISSION:
+            if draft.act in acts and (hold := check(case)):
+                return hold
     return draft.plan
 
 
@@ -93,7 +89,7 @@ class Answer(NamedTuple):
 
 def answers(snapshot: Snapshot, now: datetime, dialects: Dialects = ALL) -> Iterator[Answer]:
     """What each row says, in order, until one settles the matter."""
-    case = _case(snapshot, now, dialects)
+    case = Case(snapshot, now, dialects)
     settled = False
     for check in STANDING:
         plan = None if settled else check(case)

@@ -25,14 +25,13 @@ from reroll.core.decide.actions import (
     WriteRecord,
 )
 from reroll.core.decide.case import Case
-from reroll.core.decide.pin_state import Pins, pin_state, text_of
+from reroll.core.decide.pin_state import Pins, text_of
 from reroll.core.decide.plan import Plan
 from reroll.core.dialects.rows import Roll
 from reroll.core.dialects.table import Dialects
 from reroll.core.model.digest import stamp
 from reroll.core.model.marks import Mark, own_mark
 from reroll.core.model.record import Record, RecordFields, Todo
-from reroll.core.observe.compare import compare
 from reroll.core.observe.snapshot import Change, Snapshot
 from reroll.core.tables.kinds import Strategy
 from reroll.core.tables.reasons import Reason
@@ -200,7 +199,7 @@ def restart(snapshot: Snapshot, now: datetime, why: str, dialects: Dialects) -> 
 
     A workload that is not opted in gets no record.
     """
-    case = Case(snapshot, compare(snapshot), pin_state(snapshot), now, dialects)
+    case = Case(snapshot, now, dialects)
     edits: tuple[Edit, ...] = (Restart(now),)
     if not (case.comparison.unread or not snapshot.policy.enabled or case.pins.applies):
         # Nor does one with pins: its new pods have what those say, whatever changed.

@@ -62,6 +62,32 @@ def pick(manifest: Manifest, path: Path) -> msgspec.Raw | None:
     return here or None
 
 
+class Fields:
+    """The values of a manifest by their path; each level is decoded once."""
+
+    __slots__ = ("_levels", "manifest")
+
+    def __init__(self, manifest: Manifest) -> None:
+        self.manifest = manifest
+        self._levels: dict[Path, dict[str, msgspec.Raw]] = {}
+
+    def number(self, path: Path) -> int:
+        return value_in(self._at(path), int) or 0
+
+    def text(self, path: Path) -> str:
+        return value_in(self._at(path), str) or ""
+
+    def _at(self, path: Path) -> msgspec.Raw | None:
+        if len(path) < 2:
+            return None
+        level = self._levels.get(path[:-1])
+        if level is None:
+            level = self._levels[path[:-1]] = (
+                value_in(pick(self.manifest, path[:-1]), _BRANCHES) or {}
+            )
+        return level.get(path[-1])
+
+
 def replicas(kind: Kind, manifest: Manifest) -> int:
     """How many pods it should have; 0 where that is not known."""
     return number_at(manifest, kind.replicas)

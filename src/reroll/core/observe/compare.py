@@ -90,7 +90,8 @@ class _Ledger:
     ) -> None:
         entry = reference.entry(self._snapshot.workload.key.namespace)
         self.wanted[entry] = digest
-        changed = _has_changed(self._snapshot, reference, self._known.get(entry), content, terms)
+        recorded = self._known.get(entry)
+        changed = _has_changed(self._snapshot, reference, recorded, content, digest, terms)
         if changed is None:
             self.lost = True
         elif changed:
@@ -134,11 +135,17 @@ def _has_changed(
     reference: Reference,
     recorded: str | None,
     content: Content,
+    digest: str,
     terms: tuple[Term, ...],
 ) -> bool | None:
-    """Whether a content that exists is news to the workload's pods; `None` if nothing can tell."""
+    """Whether a content that exists is news to the workload's pods; `None` if nothing can tell.
+
+    `digest` is that of the content with the current key.
+    """
     record = seen.workload.record
     if recorded not in _NEVER_THERE and isinstance(record, Record):
+        if record.k == seen.keys.current:
+            return digest != recorded
         now = reference_digest(reference, content, record.k)
         return None if now is None else now != recorded
     if reference.source.kind in _TOLD_BY_PODS or (reference.required and content.created):

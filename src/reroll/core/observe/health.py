@@ -7,7 +7,7 @@ from enum import StrEnum
 
 import msgspec
 
-from reroll.core.model.metadata import Manifest, number_at, replicas, text_at
+from reroll.core.model.metadata import Fields, Manifest
 from reroll.core.model.podspec import given
 from reroll.core.observe.progress import is_observed
 from reroll.core.tables.kinds import Counts, Kind
@@ -56,6 +56,7 @@ class _Status(msgspec.Struct, gc=False):
     message: str = ""
 
 
+_decoder = msgspec.json.Decoder(_Status)
 HEALTHY = frozenset(("", "Healthy"))
 _FAILED = "Degraded"
 
@@ -65,20 +66,20 @@ def health(kind: Kind, manifest: Manifest) -> Health:
     counts = kind.counts
     if counts is None:
         return _condition(kind, manifest)
-    there, updated, ready = (
-        number_at(manifest, path) for path in (counts.there, counts.updated, counts.available)
-    )
-    total = replicas(kind, manifest)
-    if trouble := _trouble(counts, manifest):
+    fields = Fields(manifest)
+    there, updated = fields.number(counts.there), fields.number(counts.updated)
+    ready, total = fields.number(counts.available), fields.number(kind.replicas)
+    is_seen = is_observed(manifest.status, manifest.metadata.generation)
+    if is_seen and (trouble := _trouble(counts, fields)):
         return Health(State.FAILED, trouble, total, updated, ready)
-    lent = _number(text_at(manifest, counts.lent))
-    if not _is_observed(kind, manifest):
+    lent = _number(fields.text(counts.lent))
+    if kind.observes and not is_seen:
         return Health(State.GOES_ON, _UNNOTICED, total, 0, ready, replacing=True, lent=lent)
-    if waits := _replacing(total - number_at(manifest, counts.partition), total, updated, there):
-        told = waits + _pause(counts, manifest)
-        return Health(State.GOES_ON, told, total, updated, ready, replacing=True, lent=lent)
+    if waits := _replacing(total - fields.number(counts.partition), total, updated, there):
+        waits += _pause(counts, fields)
+        return Health(State.GOES_ON, waits, total, updated, ready, replacing=True, lent=lent)
     waits = f"{ready} of {total} pods are ready" if ready < total else ""
-    waits = waits or _word(kind, counts, manifest) or _unwell(kind, manifest)
+    waits = waits or _word(kind, counts, fields) or _unwell(kind, manifest)
     state = State.GOES_ON if waits else State.DONE
     return Health(state, waits, total, updated, ready, lent=lent)
 
@@ -86,13 +87,9 @@ def health(kind: Kind, manifest: Manifest) -> Health:
 _UNNOTICED = "the change has not been noticed yet"
 
 
-def _is_observed(kind: Kind, manifest: Manifest) -> bool:
-    return not kind.observes or is_observed(manifest.status, manifest.metadata.generation)
-
-
 def _condition(kind: Kind, manifest: Manifest) -> Health:
     """Of a kind whose status counts no pods."""
-    if not _is_observed(kind, manifest):
+    if kind.observes and not is_observed(manifest.status, manifest.metadata.generation):
         return Health(State.GOES_ON, _UNNOTICED, replacing=True)
     waits = _unwell(kind, manifest)
     return Health(State.GOES_ON if waits else State.DONE, waits, replacing=bool(waits))
@@ -123,10 +120,10 @@ def _replacing(wanted: int, total: int, updated: int, there: int) -> str:
     return f"{old} old {_pods(old)} not gone yet" if old > 0 and wanted == total else ""
 
 
-def _pause(counts: Counts, manifest: Manifest) -> str:
-    if text_at(manifest, counts.phase) != "Paused":
+def _pause(counts: Counts, fields: Fields) -> str:
+    if fields.text(counts.phase) != "Paused":
         return ""
-    return f" (paused: {_status(manifest).message})"
+    return f" (paused: {_status(fields.manifest).message})"
 
 
 def _number(text: str) -> int:
@@ -137,34 +134,30 @@ def _pods(number: int) -> str:
     return "pod is" if number == 1 else "pods are"
 
 
-def _word(kind: Kind, counts: Counts, manifest: Manifest) -> str:
+def _word(kind: Kind, counts: Counts, fields: Fields) -> str:
     """What its controller says beside the numbers; nothing if all is well."""
-    phase = text_at(manifest, counts.phase)
+    phase = fields.text(counts.phase)
     if phase not in HEALTHY:
-        told = _status(manifest).message
-        return f"it is {phase.lower()}" + (f": {told}" if told else "")
-    if kind.restart_at and text_at(manifest, kind.restart_at) != text_at(
-        manifest, kind.restarted_at
-    ):
+        message = _status(fields.manifest).message
+        return f"it is {phase.lower()}" + (f": {message}" if message else "")
+    if kind.restart_at and fields.text(kind.restart_at) != fields.text(kind.restarted_at):
         return "its pods are being restarted"
     return ""
 
 
-def _trouble(counts: Counts, manifest: Manifest) -> str:
-    """Why its controller gave up; nothing if it did not, or speaks of an earlier change."""
-    if not is_observed(manifest.status, manifest.metadata.generation):
-        return ""
-    status = _status(manifest)
+def _trouble(counts: Counts, fields: Fields) -> str:
+    """Why its controller gave up; nothing if it did not."""
+    status = _status(fields.manifest)
     for one in given(status.conditions):
         if one.type == "Progressing" and one.status == "False":
             return f"{one.reason}: {one.message}" if one.message else one.reason
-    if text_at(manifest, counts.phase) == _FAILED:
+    if fields.text(counts.phase) == _FAILED:
         return status.message or _FAILED
     return ""
 
 
 def _status(manifest: Manifest) -> _Status:
     try:
-        return msgspec.json.decode(manifest.status or b"{}", type=_Status)
+        return _decoder.decode(manifest.status or b"{}")
     except (msgspec.DecodeError, RecursionError):
         return _Status()
