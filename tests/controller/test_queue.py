@@ -144,6 +144,22 @@ def test_a_key_that_only_a_timer_can_bring_comes_to_who_waits(loop: TurnedLoop) 
     assert taker.result() == "a"
 
 
+def test_a_key_that_was_due_before_and_is_added_again_comes_after_those_in_between(
+    loop: TurnedLoop,
+) -> None:
+    queue: Queue[str] = Queue(loop.clock)
+    loop.inside(lambda: queue.add("again", 1.0))
+    loop.inside(lambda: queue.add("other", 1.0))
+    loop.inside(lambda: queue.add("again"))
+    assert loop.run_until_complete(queue.get()) == "again"
+    queue.done("again")
+    loop.inside(lambda: queue.add("again", 1.0))
+
+    loop.turn(1.0)
+
+    assert [loop.run_until_complete(queue.get()) for _ in range(2)] == ["other", "again"]
+
+
 def test_a_patient_key_that_becomes_urgent_goes_first(loop: TurnedLoop) -> None:
     queue: Queue[str] = Queue(loop.clock)
     for key in ("first", "second", "third"):

@@ -42,7 +42,13 @@ class Operator:
     def _run(self) -> None:
         path = path_to("Widget", "", self._namespace, version="example.com/v1")
         while not self._end.wait(0.1):
-            for widget in self._api.list(path):
+            try:
+                widgets = self._api.list(path)
+            except ApiError as error:
+                if error.status != 429:  # a new API is not ready at once
+                    raise
+                continue
+            for widget in widgets:
                 self._reconcile(widget)
 
     def _reconcile(self, widget: Object) -> None:

@@ -21,7 +21,8 @@ K = TypeVar("K", bound=Hashable)
 class Queue(Generic[K]):
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._due: dict[K, float] = {}
+        # When each key is due, with the number of its entry in the heap: others of it are stale.
+        self._due: dict[K, tuple[float, int]] = {}
         self._later: list[tuple[float, int, K]] = []
         self._order = count()
         # Since when each key that is due has been so, in the order in which they leave.
@@ -64,9 +65,9 @@ class Queue(Generic[K]):
         elif delay <= 0:
             self._due.pop(key, None)
             self._make_ready(key, due, urgent=urgent)
-        elif key not in self._due or due < self._due[key]:
-            self._due[key] = due
-            heapq.heappush(self._later, (due, next(self._order), key))
+        elif key not in self._due or due < self._due[key][0]:
+            self._due[key] = entry = (due, next(self._order))
+            heapq.heappush(self._later, (*entry, key))
             self._arm()
 
     def clear(self) -> None:
@@ -124,7 +125,7 @@ class Queue(Generic[K]):
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        while self._later and self._due.get(self._later[0][2]) != self._later[0][0]:
+        while self._later and self._due.get(self._later[0][2]) != self._later[0][:2]:
             heapq.heappop(self._later)
         if self._later:
             delay = max(0.0, self._later[0][0] - self._clock.monotonic())
@@ -134,8 +135,8 @@ class Queue(Generic[K]):
         self._timer = None
         now = self._clock.monotonic()
         while self._later and self._later[0][0] <= now:
-            due, _, key = heapq.heappop(self._later)
-            if self._due.get(key) == due:
+            due, number, key = heapq.heappop(self._later)
+            if self._due.get(key) == (due, number):
                 del self._due[key]
                 self._make_ready(key, due, urgent=True)
         self._arm()

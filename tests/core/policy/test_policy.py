@@ -269,4 +269,4 @@ def test_a_source_that_asks_in_other_words_is_told_so() -> None:
 def test_only_our_own_annotations_are_kept() -> None:
     mixed = {"reroll.dev/enabled": "true", "reroll.devx/enabled": "x", "a": "b"}
 
-    assert Vocabulary().kept(mixed) == {"reroll.dev/enabled": "true"}
+    assert Vocabulary().relevant(mixed) == {"reroll.dev/enabled": "true"}
