@@ -89,7 +89,7 @@ class Listing:
         await self._namespaces()
         found = await self._list(chosen, frozenset(kinds) or frozenset(self.kinds))
         if supposing:
-            self.world.supposed |= {_key(kind, manifest) for kind, manifest in found}
+            self.world.suppose(_key(kind, manifest) for kind, manifest in found)
         await self._unlock(found, make=make_key)
         if any((record := _record(manifest)) and record.pins is not None for _, manifest in found):
             await self._copies()

@@ -54,8 +54,7 @@ class World:
         self.workloads: dict[Key, Tracked] = {}
         self.namespaces = Namespaces(scope, lambda name: want(NamespaceWorkloads(name)))
         self.keys = Keys()
-        self.supposed: set[Key] = set()
-        """Workloads that are kept as if they were opted in, whether or not they are."""
+        self._supposed: set[Key] = set()
         self.latest = 0
         """The highest version of any workload that was seen."""
         self._subscribers: dict[str, Callable[[Key], None]] = {}
@@ -111,12 +110,16 @@ class World:
         may_be_in = counts and (
             self._may_be_in(annotations, info or NOWHERE, manifest) or self._has_pins(metadata)
         )
-        if not may_be_in and key not in self.supposed:
+        if not may_be_in and key not in self._supposed:
             self._untrack(key)
             return
         if tracked is None and belongs_to_workload(metadata, self.tables):
             return
         self._track(kind, key, manifest, tracked, _Arrival(urgent, watched, expected))
+
+    def suppose(self, keys: Iterable[Key]) -> None:
+        """Keep these workloads as if they were opted in, whether or not they are."""
+        self._supposed.update(keys)
 
     def workload_gone(self, key: Key) -> None:
         self.health.forget(key)
@@ -160,7 +163,7 @@ class World:
         same = tracked is not None and tracked.judged == judged
         policy = tracked.policy if tracked and same else self._policy(told)
         is_left = _is_left(policy) or self._has_pins(manifest.metadata)
-        if policy.enabled is not True and not is_left and key not in self.supposed:
+        if policy.enabled is not True and not is_left and key not in self._supposed:
             self._untrack(key)
             return
         if before is not None and tracked and same and now.uses == before.uses:
@@ -202,7 +205,7 @@ class World:
 
     def _policy(self, told: PolicyInput) -> Policy:
         found = self.dialects.policy(told)
-        if found.enabled is not True and told.key in self.supposed:
+        if found.enabled is not True and told.key in self._supposed:
             enabled = {**told.workload, ENABLED: "true"}
             supposed = self.dialects.policy(told._replace(workload=enabled))
             found = msgspec.structs.replace(supposed, enabled=found.enabled)

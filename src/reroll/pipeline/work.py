@@ -51,6 +51,10 @@ class Work:
         self.is_pending_job = False
         """A Job that is being replaced: it is written down, and may be gone."""
 
+    def replan(self, before: Manifest, plan: Plan) -> None:
+        """It waited for its turn, and this is what it is and needs now."""
+        self.before, self.plan = before, plan
+
     def change(self, stage: Stage, detail: str, now: datetime) -> None:
         self.stage, self.detail = stage, detail
         under_way = stage in {Stage.PENDING, Stage.ROLLING}

@@ -104,7 +104,7 @@ class Restarts:
         snapshot = await self.snapshot(work.kind, manifest)
         if hold := hold_of(snapshot, self._clock.now()):
             return Outcome((report_of(Turn(snapshot, hold), Result.HELD),))
-        work.before, work.plan = manifest, self.plan(snapshot, now)
+        work.replan(manifest, self.plan(snapshot, now))
         return await run.executor.execute(snapshot, work.plan)
 
     async def _read(self, work: Work) -> Manifest:
