@@ -95,12 +95,14 @@ class Executor:
 
     async def reconcile(self, key: Key) -> Outcome:
         """Do what a workload needs now."""
+        answered = self._answered(self._observer.snapshot(key))
         try:
             outcome = await self._reconcile(key)
         except ApiError as error:
-            return self.failed(key, error)
-        self._backoff.succeeded(key)
-        return outcome
+            outcome = self.failed(key, error)
+        else:
+            self._backoff.succeeded(key)
+        return outcome._replace(reports=(*answered, *outcome.reports))
 
     async def _reconcile(self, key: Key) -> Outcome:
         decision = await self._observer.decide(key)
@@ -109,7 +111,6 @@ class Executor:
             self._unanswered.pop(key, None)
             self._pacer.leave(key)
             return Outcome(gone=True)
-        answered = self._answered(snapshot)
         if plan.strategy is None:
             self._pacer.leave(key)
         elif wait := self._pacer.wait(key):
@@ -122,7 +123,7 @@ class Executor:
         if plan.look_at is not None:
             latest = max(0.0, (plan.look_at - self._clock.now()).total_seconds())
             delay = latest if delay is None else min(delay, latest)
-        return outcome._replace(reports=(*answered, *outcome.reports), delay=delay)
+        return outcome._replace(delay=delay)
 
     async def execute(self, snapshot: Snapshot, plan: Plan) -> Outcome:
         """Carry out a plan, as far as that is possible now."""
@@ -206,8 +207,10 @@ class Executor:
         now = workload(snapshot.kind, manifest, before, words=self._world.dialects.words)
         return patch(now, snapshot.kind, action.edits) != sent
 
-    def _answered(self, snapshot: Snapshot) -> tuple[Report, ...]:
+    def _answered(self, snapshot: Snapshot | None) -> tuple[Report, ...]:
         """A patch whose answer was lost, and whose record is there, was applied."""
+        if snapshot is None:
+            return ()
         turn, record = self._unanswered.get(snapshot.workload.key, (None, None))
         if turn is None or snapshot.workload.record != record:
             return ()

@@ -5,6 +5,7 @@ import base64
 import os
 import re
 import ssl
+from ipaddress import ip_address
 from typing import Any, NamedTuple, Self
 from urllib.parse import unquote, urlsplit
 
@@ -59,7 +60,9 @@ async def _open(to: Address, protocol: asyncio.Protocol, trust: ssl.SSLContext |
             to.port,
             ssl=trust,
             server_hostname=to.name if trust else None,
-            happy_eyeballs_delay=0.25,
+            # Of several addresses the first that answers; a single one is not raced with itself,
+            # because a race that is cancelled in its last moment leaves its socket open.
+            happy_eyeballs_delay=None if _is_address(to.host) else 0.25,
         )
     except ssl.SSLCertVerificationError as problem:
         raise Untrusted(to.authority, problem.verify_message) from problem
@@ -68,6 +71,14 @@ async def _open(to: Address, protocol: asyncio.Protocol, trust: ssl.SSLContext |
     except OSError as problem:
         raise NoServer(f"cannot connect to {to.authority}: {_why(problem)}") from problem
     return transport
+
+
+def _is_address(host: str) -> bool:
+    try:
+        ip_address(host)
+    except ValueError:
+        return False
+    return True
 
 
 def _why(problem: OSError) -> str:
