@@ -4,6 +4,7 @@ Bad input is reported all at once where that is possible: each problem is a sent
 with file, line and column. Lists are entered, so an object is a document or an item of one.
 """
 
+import re
 from collections.abc import Iterable, Iterator
 
 import msgspec
@@ -37,14 +38,17 @@ from reroll.manifests.text.nodes import (
     Node,
     Path,
     at,
+    child,
+    is_null,
     items_at,
     resolve,
     resolve_at,
     text_at,
 )
-from reroll.manifests.text.scalars import value_of
+from reroll.manifests.text.scalars import value_of, without_nulls
 
 MARK = "\ufeff"
+_STEP = re.compile(r"\.([^.\[`]+)|\[(\d+)\]")
 _UNRENDERED = (
     "a template that was not rendered ({{ … }}); render it first, e.g. with `helm template`"
 )
@@ -180,13 +184,25 @@ class _Reader:
 
 def _template_uses(added: ManifestObject, kind: Kind, node: Node) -> Iterator[Use]:
     try:
-        template = msgspec.convert(value_of(node), PodTemplate)
+        template = msgspec.convert(without_nulls(value_of(node)), PodTemplate)
     except msgspec.ValidationError as error:
         path = ".".join(kind.template)
         raise TextError(
-            node.start, f"`{path}` of {shown(added.key)} is not a pod template: {error}"
+            _field_at(node, str(error)).start,
+            f"`{path}` of {shown(added.key)} is not a pod template: {error}",
         ) from None
     return uses(template.spec) if template.spec else iter(())
+
+
+def _field_at(node: Node, problem: str) -> Node:
+    """The node that a decoder complains about: its path is at the end, `$.spec.volumes[0]`."""
+    for name, index in _STEP.findall(problem.rpartition("`$")[2]):
+        items = [each for each in items_at(node, ()) or () if not is_null(each)]
+        below = child(node, name) if name else (items[int(index) :] or [None])[0]
+        if below is None:
+            break
+        node = below
+    return node
 
 
 def _objects(path: Path, node: Node) -> Iterator[tuple[Path, Node]]:
@@ -203,8 +219,7 @@ def _objects(path: Path, node: Node) -> Iterator[tuple[Path, Node]]:
 
 
 def _text(node: Node, path: Path) -> str:
-    found = at(node, path)
-    text = (found.text or "") if found is not None else ""
+    found, text = at(node, path), text_at(node, path)
     if found is not None and "{{" in text:
         raise TextError(found.start, _UNRENDERED)
     return text
@@ -216,6 +231,6 @@ def _texts(node: Node, path: Path) -> dict[str, str]:
         return {}
     values = value_of(here)
     for name, value in values.items():
-        if name.startswith(DOMAIN) and not isinstance(value, str):
+        if name.startswith(DOMAIN) and not isinstance(value, str | None):
             raise TextError(here.start, f"{name}: the value is not text; put it in quotes")
     return {name: value for name, value in values.items() if isinstance(value, str)}

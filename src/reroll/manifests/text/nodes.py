@@ -66,6 +66,8 @@ Node: TypeAlias = ScalarNode | MappingNode | SequenceNode | AliasNode
 Step: TypeAlias = str | int
 Path: TypeAlias = tuple[Step, ...]
 MERGE = "<<"
+NULLS = frozenset(("", "~", "null", "Null", "NULL"))
+"""How "nothing" is written without quotes."""
 
 
 def resolve(node: Node) -> ScalarNode | MappingNode | SequenceNode:
@@ -75,6 +77,12 @@ def resolve(node: Node) -> ScalarNode | MappingNode | SequenceNode:
 
 def is_merge(key: Node) -> bool:
     return isinstance(key, ScalarNode) and key.text == MERGE and not key.style
+
+
+def is_null(node: Node) -> bool:
+    """Whether Kubernetes reads it as absent: `value:` and `value: null` say nothing."""
+    here = resolve(node)
+    return isinstance(here, ScalarNode) and here.text in NULLS and not (here.style or here.tag)
 
 
 def child(node: Node, step: Step) -> Node | None:
@@ -113,9 +121,9 @@ def at(node: Node, path: Path) -> Node | None:
 
 
 def text_at(node: Node, path: Path) -> str:
-    """The text of the scalar at a path; empty if there is none."""
+    """The text of the scalar at a path; empty if there is none, or null."""
     found = at(node, path)
-    return (found.text or "") if found is not None else ""
+    return "" if found is None or is_null(found) else found.text or ""
 
 
 def resolve_at(node: Node, path: Path) -> ScalarNode | CollectionNode | None:
