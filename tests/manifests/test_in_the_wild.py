@@ -3,9 +3,23 @@
 from typing import Any
 
 import pytest
-from tests.manifests.manifests import checksum, configmap, deployment, env_from, rendered, stream
+from tests.manifests.manifests import (
+    checksum,
+    configmap,
+    deployment,
+    env_from,
+    pick,
+    rendered,
+    secret,
+    stream,
+)
 
-from reroll.manifests.model import BadInputError
+from reroll.manifests.editing import apply_edits
+from reroll.manifests.model import BadInputError, Edit, Input
+from reroll.manifests.options import Options
+from reroll.manifests.read import read
+from reroll.manifests.text.edits import Put, TextEdit, apply_text_edits
+from reroll.manifests.text.errors import TextError
 
 APP = env_from("ConfigMap", "app")
 
@@ -60,3 +74,62 @@ def test_a_template_that_is_none_is_refused_at_its_field() -> None:
         rendered(stream(deployment(pod=pod)))
     (problem,) = refused.value.problems
     assert problem.startswith("1.yaml:12:18: `spec.template` of Deployment web is not")
+
+
+# A rule that names several kinds
+
+WISH = {"reroll.dev/names": "true"}
+RULE = """\
+apiVersion: rbac.authorization.k8s.io/v1
+kind: Role
+metadata: {name: app}
+rules:
+"""
+
+
+def grants(*rules: str) -> list[list[str]]:
+    """The names in each rule afterwards, with those of the two contents of `app` by their kinds."""
+    sources = stream(configmap(annotations=WISH), secret("app", annotations=WISH))
+    text = rendered(sources + "---\n" + RULE + "".join(rules))
+    words = {pick(text, kind)["metadata"]["name"]: kind for kind in ("ConfigMap", "Secret")}
+    assert rendered(text) == text
+    found = pick(text, "Role")["rules"]
+    return [[words.get(name, name) for name in rule["resourceNames"]] for rule in found]
+
+
+def test_a_rule_gets_all_names_that_it_needs_and_loses_none() -> None:
+    assert grants(
+        "- {resources: [configmaps, secrets, deployments], resourceNames: [x, app, 'y']}\n",
+        "- resources: [secrets, configmaps]\n  resourceNames:\n  - app # why\n  -   y\n",
+        "- resources: ['*']\n  resourceNames:\n  - y\n  - 'app'\n",
+        "- resources: [configmaps]\n  resourceNames: [app]\n",
+    ) == [
+        ["x", "ConfigMap", "Secret", "app", "y"],
+        ["ConfigMap", "Secret", "y"],
+        ["y", "ConfigMap", "Secret", "app"],
+        ["ConfigMap"],
+    ]
+
+
+def test_a_rule_with_an_alias_gets_all_names_too() -> None:
+    rule = "- &r {resources: &k [configmaps, secrets], resourceNames: [app]}\n"
+    assert (
+        grants(rule, "- {resources: *k, resourceNames: [app]}\n", "- *r\n")
+        == [["ConfigMap", "Secret"]] * 3
+    )
+
+
+def test_two_edits_of_one_place_are_an_error() -> None:
+    assert apply_text_edits("abcd", [TextEdit(1, 2, "x"), TextEdit(2, 2, "y")]) == "axycd"
+    for second in (TextEdit(1, 3, "y"), TextEdit(2, 2, "y"), TextEdit(2, 4, "")):
+        with pytest.raises(TextError, match="edited in two ways at once"):
+            apply_text_edits("abcd", [TextEdit(1, 3, "x"), second])
+
+
+def test_two_values_for_one_field_are_refused() -> None:
+    manifests = read([Input("in", stream(configmap()).encode())], Options())
+    (made,) = manifests.objects
+    edits = [Edit(made, Put(("metadata", "labels"), {"a": value})) for value in ("1", "2")]
+    with pytest.raises(BadInputError, match=r"in:1:1: .* edited in two ways at once"):
+        apply_edits(manifests, edits)
+    assert b"labels:\n    a:" in apply_edits(manifests, [edits[0]] * 2)

@@ -155,12 +155,27 @@ def _rename(made: ManifestObject, new: str) -> Iterator[Edit]:
 
 def _followed(
     holder: ManifestObject, new: Mapping[Key, str], known: tuple[Field, ...]
-) -> Iterator[tuple[Path, str]]:
+) -> Iterator[tuple[Path, Value]]:
     """Where an object names a source that is renamed, and the text that replaces it."""
+    granted: dict[Path, dict[str, str]] = {}
     for field in known:
         for place in _places(field, holder.node, field.path, ()):
-            if name := _new_text(field, holder, place, new):
+            name = _new_text(field, holder, place, new)
+            if name and field.among[0]:
+                granted.setdefault(place.path, {})[field.among[1]] = name
+            elif name:
                 yield (*holder.path, *place.path), name
+    for path, by_resource in sorted(granted.items()):
+        yield (*holder.path, *path), _granted(holder, path, by_resource)
+
+
+def _granted(holder: ManifestObject, path: Path, by_resource: dict[str, str]) -> Value:
+    """What a rule names instead: all new names, and the old one if it means another kind too."""
+    beside = items_at(holder.node, (*path[:-2], "resources")) or ()
+    is_shared = any(item.text not in by_resource for item in beside)
+    old = [text_at(holder.node, path)] if is_shared else []
+    names = tuple(dict.fromkeys((*by_resource.values(), *old)))
+    return names if len(names) > 1 else names[0]
 
 
 class _Place(NamedTuple):

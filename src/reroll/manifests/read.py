@@ -198,10 +198,7 @@ def _field_at(node: Node, problem: str) -> Node:
     """The node that a decoder complains about: its path is at the end, `$.spec.volumes[0]`."""
     for name, index in _STEP.findall(problem.rpartition("`$")[2]):
         items = [each for each in items_at(node, ()) or () if not is_null(each)]
-        below = child(node, name) if name else (items[int(index) :] or [None])[0]
-        if below is None:
-            break
-        node = below
+        node = (child(node, name) if name else items[int(index)]) or node
     return node
 
 
