@@ -115,7 +115,7 @@ def test_the_same_name_in_two_namespaces_is_two_sources() -> None:
 
 def test_objects_without_a_namespace_are_in_the_one_that_is_given() -> None:
     apart = stream(configmap(), deployment("web", APP, namespace="shop"))
-    assert rendered(apart) == apart
+    assert rendered(apart, namespace="other") == apart
     assert checksum(rendered(apart, namespace="shop"))
 
 

@@ -133,3 +133,93 @@ def test_two_values_for_one_field_are_refused() -> None:
     with pytest.raises(BadInputError, match=r"in:1:1: .* edited in two ways at once"):
         apply_edits(manifests, edits)
     assert b"labels:\n    a:" in apply_edits(manifests, [edits[0]] * 2)
+
+
+# A namespace on one side only
+
+SIDES = {"the source": ("prod", None), "the workload": (None, "prod")}
+
+
+@pytest.mark.parametrize("sides", SIDES.values(), ids=SIDES)
+def test_a_namespace_on_one_side_only_is_matched(sides: tuple[str | None, str | None]) -> None:
+    def parts(value: str) -> str:
+        source, workload = ({"namespace": each} if each else {} for each in sides)
+        return stream(configmap(data={"a": value}, **source), deployment("web", APP, **workload))
+
+    sums = [checksum(rendered(parts(value), strict=True)) for value in ("1", "1", "2")]
+    assert sums[0] == sums[1] != sums[2]
+    assert None not in sums
+    named = rendered(parts("1"), names=True)
+    (container,) = pick(named, "Deployment")["spec"]["template"]["spec"]["containers"]
+    name = pick(named, "ConfigMap")["metadata"]["name"]
+    assert container["envFrom"][0]["configMapRef"]["name"] == name != "app"
+    assert checksum(named) is None
+    assert rendered(named, names=True) == named
+
+
+def test_a_source_that_only_an_annotation_names_is_matched_too() -> None:
+    asking = deployment("web", annotations={"reroll.dev/sources": "configmap/app"})
+    assert checksum(rendered(stream(configmap(namespace="prod"), asking)))
+
+
+@pytest.mark.parametrize("names", [False, True], ids=["checksums", "names"])
+def test_a_namespace_that_could_be_several_is_refused(names: bool) -> None:
+    two = configmap(namespace="a"), configmap(namespace="b", data={"a": "2"})
+    with pytest.raises(BadInputError) as refused:
+        rendered(stream(*two, deployment("web", APP)), names=names)
+    (problem,) = refused.value.problems
+    assert problem == (
+        "1.yaml:17:1: Deployment web refers to ConfigMap app, which is here in several namespaces "
+        "(a, b); give --namespace, or write the namespaces into the manifests"
+    )
+    users = deployment("one", APP, namespace="a"), deployment("two", APP, namespace="b")
+    with pytest.raises(BadInputError, match="has no namespace here and is used in a and b; give"):
+        rendered(stream(configmap(), *users), names=names)
+
+
+def test_a_namespace_that_is_given_or_written_settles_it() -> None:
+    two = configmap(namespace="a"), configmap(namespace="b", data={"a": "2"})
+    text = stream(*two, deployment("web", APP))
+    assert checksum(rendered(text, namespace="a")) != checksum(rendered(text, namespace="b"))
+    own = stream(configmap(), configmap(namespace="a"), deployment("web", APP))
+    assert checksum(rendered(own)) == checksum(
+        rendered(stream(configmap(), deployment("web", APP)))
+    )
+
+
+# Names of before, in the middle of kustomize's build
+
+
+def in_kustomize(text: str, previous: str, prefix: str) -> dict[str, Any]:
+    notes = {
+        "internal.config.kubernetes.io/previousNames": previous,
+        "internal.config.kubernetes.io/previousNamespaces": ",".join(
+            "default" for _ in previous.split(",")
+        ),
+        "internal.config.kubernetes.io/prefixes": prefix,
+    }
+    return configmap(text, annotations=notes)
+
+
+def test_a_source_is_found_by_the_name_that_it_had_before() -> None:
+    inside = stream(
+        in_kustomize("prod-base-app", "app,base-app", "base-,prod-"), deployment("web", APP)
+    )
+    outside = stream(
+        configmap("prod-base-app"), deployment("web", env_from("ConfigMap", "prod-base-app"))
+    )
+    assert checksum(rendered(inside, strict=True)) == checksum(rendered(outside, strict=True))
+
+
+def test_the_prefix_tells_two_of_the_same_old_name_apart() -> None:
+    def web(prefix: str) -> dict[str, Any]:
+        notes = {"internal.config.kubernetes.io/prefixes": prefix}
+        return deployment(f"{prefix}web", APP, annotations=notes)
+
+    sources = in_kustomize("a-app", "app", "a-"), in_kustomize("b-app", "app", "b-")
+    text = rendered(stream(*sources, web("a-"), web("b-")), strict=True)
+    wanted = env_from("ConfigMap", "b-app")
+    plain = rendered(stream(configmap("b-app"), deployment("b-web", wanted)))
+    assert checksum(text, "b-web") == checksum(plain, "b-web") != checksum(text, "a-web")
+    with pytest.raises(BadInputError, match="which nothing here defines"):
+        rendered(stream(*sources, web("")), strict=True)

@@ -26,6 +26,7 @@ from reroll.core.revisions.content_names import (
 from reroll.core.tables.fields import WITHOUT_NAMESPACE, Field, fields
 from reroll.core.tables.kinds import EACH
 from reroll.manifests.checksums import Used, checksums
+from reroll.manifests.matching import AmbiguousError, Matcher
 from reroll.manifests.model import Edit, ManifestObject, Manifests, ManifestSource, shown
 from reroll.manifests.options import NAMES, CustomKinds, Hash, Options
 from reroll.manifests.text.edits import Put, Value
@@ -119,9 +120,11 @@ def naming_edits(manifests: Manifests, names: ContentNames, options: Options) ->
     """The edits for these names: of the sources, and of everything that refers to them."""
     for key, new in names.new.items():
         yield from _rename(manifests.sources[key].object, new)
+    matcher = Matcher(manifests.sources)
     for holder in manifests.objects if names.new else ():
+        renames = Renames(holder, names.new, matcher)
         try:
-            for path, name in _followed(holder, names.new, name_fields(holder, options)):
+            for path, name in _followed(renames, name_fields(holder, options)):
                 yield Edit(holder, Put(path[:-1], {path[-1]: name}))
         except TextError as error:
             raise manifests.refused(holder, error) from None
@@ -153,14 +156,21 @@ def _rename(made: ManifestObject, new: str) -> Iterator[Edit]:
             yield Edit(made, Put((*made.path, *path), dict(entries.items())))
 
 
-def _followed(
-    holder: ManifestObject, new: Mapping[Key, str], known: tuple[Field, ...]
-) -> Iterator[tuple[Path, Value]]:
+class Renames(NamedTuple):
+    """What an object has to follow."""
+
+    holder: ManifestObject
+    new: Mapping[Key, str]
+    matcher: Matcher
+
+
+def _followed(renames: Renames, known: tuple[Field, ...]) -> Iterator[tuple[Path, Value]]:
     """Where an object names a source that is renamed, and the text that replaces it."""
+    holder = renames.holder
     granted: dict[Path, dict[str, str]] = {}
     for field in known:
         for place in _places(field, holder.node, field.path, ()):
-            name = _new_text(field, holder, place, new)
+            name = _new_text(field, place, renames)
             if name and field.among[0]:
                 granted.setdefault(place.path, {})[field.among[1]] = name
             elif name:
@@ -204,14 +214,19 @@ def _is_among(field: Field, node: Node) -> bool:
     return any(item.text in {field.among[1], EACH} for item in beside)
 
 
-def _new_text(
-    field: Field, holder: ManifestObject, place: _Place, new: Mapping[Key, str]
-) -> str | None:
+def _new_text(field: Field, place: _Place, renames: Renames) -> str | None:
+    holder, new, matcher = renames
     text = place.node.text or ""
     prefix, slash, name = text.rpartition("/") if field.has_namespace else ("", "", text)
     namespace = prefix or _namespace_beside(field, place.parent)
     if namespace or holder.key.kind not in WITHOUT_NAMESPACE:
-        found = new.get(Key(field.source, namespace or holder.key.namespace, name))
+        wanted = Key(field.source, namespace or holder.key.namespace, name)
+        try:
+            source = matcher.find(wanted, holder) if name else None
+        except AmbiguousError as error:
+            sentence = f"{shown(holder.key)} refers to {field.source} {name}, which {error}"
+            raise TextError(place.node.start, sentence) from None
+        found = new.get(source) if source else None
         return f"{prefix}{slash}{found}" if found else None
     names = {of for key, of in new.items() if (key.kind, key.name) == (field.source, name)}
     if len(names) > 1:

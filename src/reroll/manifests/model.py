@@ -106,10 +106,17 @@ class Manifests:
         self.workloads: list[ManifestWorkload] = []
         self.namespaces: dict[str, dict[str, str]] = {}
         """The annotations of the Namespaces."""
+        self.aliases: dict[Key, Key] = {}
+        """Sources under the keys by which objects mean them, see `Matcher`."""
         self._breaks: dict[int, list[int]] = {}
 
     def contents(self) -> dict[Key, Content]:
-        return {key: source.content for key, source in self.sources.items()}
+        """By their keys, and by those with which workloads mean them."""
+        aliases = {alias: self.sources[key].content for alias, key in self.aliases.items()}
+        return aliases | {key: source.content for key, source in self.sources.items()}
+
+    def meant(self, key: Key) -> Key:
+        return self.aliases.get(key, key)
 
     def position(self, input_: int, offset: int) -> str:
         """`app.yaml:12:3`: file, line and column, as compilers write it."""

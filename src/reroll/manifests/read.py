@@ -18,6 +18,7 @@ from reroll.core.policy.references import Use, uses
 from reroll.core.tables.annotations import DOMAIN
 from reroll.core.tables.kinds import Kind
 from reroll.core.tables.source_kinds import SourceKind
+from reroll.manifests.matching import AmbiguousError, Matcher
 from reroll.manifests.model import (
     BadInputError,
     Input,
@@ -113,7 +114,9 @@ class _Reader:
 
     def finished(self) -> Manifests:
         """The stream, once the policies are known; those of Namespaces may come last."""
-        self.manifests.workloads = [self._with_policy(each) for each in self.manifests.workloads]
+        matcher = Matcher(self.manifests.sources)
+        with_policies = [self._with_policy(each) for each in self.manifests.workloads]
+        self.manifests.workloads = [self._matched(matcher, each) for each in with_policies]
         refuse(self._problems)
         return self.manifests
 
@@ -124,6 +127,37 @@ class _Reader:
         where = self.manifests.where(workload.object) if found.problems else ""
         self._problems += (f"{where}: {problem.sentence}" for problem in found.problems)
         return msgspec.structs.replace(workload, policy=found)
+
+    def _matched(self, matcher: Matcher, workload: ManifestWorkload) -> ManifestWorkload:
+        """The workload with the names that its sources have here; how else it means them is kept.
+
+        What is renamed in the middle of kustomize's build is named as the build will name it.
+        """
+        if workload.policy.enabled is False:
+            return workload
+        uses = []
+        for use in workload.uses:
+            source = self._match(matcher, workload, use.kind, use.name)
+            name = source.name if source else use.name
+            uses.append(use if name == use.name else msgspec.structs.replace(use, name=name))
+        for pattern in workload.policy.sources:
+            if not (pattern.is_glob or pattern.namespace):
+                self._match(matcher, workload, pattern.kind, pattern.name)
+        return msgspec.structs.replace(workload, uses=tuple(uses))
+
+    def _match(
+        self, matcher: Matcher, workload: ManifestWorkload, kind: str, name: str
+    ) -> Key | None:
+        wanted = Key(kind, workload.key.namespace, name)
+        try:
+            source = matcher.find(wanted, workload.object)
+        except AmbiguousError as error:
+            where, who = self.manifests.where(workload.object), shown(workload.key)
+            self._problems.append(f"{where}: {who} refers to {kind} {name}, which {error}")
+            return None
+        if source is not None and source != wanted:
+            self.manifests.aliases[wanted._replace(name=source.name)] = source
+        return source
 
     def _sentence(self, number: int, error: TextError) -> str:
         text, position = self.manifests.texts[number], error.position

@@ -73,10 +73,12 @@ def checksum_edits(
     refuse([p for each in workloads for p in _forbidden(manifests, each, contents)])
     if options.strict:
         refuse([p for each in workloads for p in _unmet(manifests, each, contents)])
+    aliases = {alias for alias, key in manifests.aliases.items() if key in names.named}
+    named = names.named | aliases
     wanted = [
         (workload, name, used)
         for workload, references in workloads
-        for name, used in _annotations(workload, references, contents, options, names)
+        for name, used in _annotations(workload, references, contents, options, named)
     ]
     used_in = [(workload.key.namespace, used) for workload, _, used in wanted]
     edits: list[Edit] = []
@@ -95,14 +97,14 @@ def _annotations(
     references: tuple[Reference, ...],
     contents: Contents,
     options: Options,
-    names: ContentNames,
+    named: frozenset[Key],
 ) -> Iterator[tuple[str, list[Used]]]:
     """Each annotation that a workload gets, and what its checksum is of."""
     used = [
         Used(reference, contents[reference.source])
         for reference in references
         # A content name in the template is enough; one that only an annotation names is not.
-        if (reference.added or reference.source not in names.named)
+        if (reference.added or reference.source not in named)
         and reference.source in contents
         and not contents[reference.source].ignored
     ]
