@@ -16,7 +16,7 @@ from tests.manifests.manifests import (
 
 from reroll.manifests.editing import apply_edits
 from reroll.manifests.model import BadInputError, Edit, Input
-from reroll.manifests.options import Options
+from reroll.manifests.options import ANNOTATION, Options
 from reroll.manifests.read import read
 from reroll.manifests.text.edits import Put, TextEdit, apply_text_edits
 from reroll.manifests.text.errors import TextError
@@ -223,3 +223,24 @@ def test_the_prefix_tells_two_of_the_same_old_name_apart() -> None:
     assert checksum(text, "b-web") == checksum(plain, "b-web") != checksum(text, "a-web")
     with pytest.raises(BadInputError, match="which nothing here defines"):
         rendered(stream(*sources, web("")), strict=True)
+
+
+# A checksum that the chart has made
+
+
+def test_a_checksum_of_the_chart_stays_as_it_is() -> None:
+    web = deployment("web", APP)
+    theirs = {"checksum/config": "51ceb29936ad25bb", "checksum/secret": "x"}
+    web["spec"]["template"]["metadata"] = {"annotations": theirs}
+    text = rendered(stream(configmap(), web))
+    found = pick(text, "Deployment")["spec"]["template"]["metadata"]["annotations"]
+    ours = found.pop(ANNOTATION)
+    assert found == theirs
+    asked = rendered(stream(configmap(), web), annotation="checksum/config")
+    found = pick(asked, "Deployment")["spec"]["template"]["metadata"]["annotations"]
+    assert found == {**theirs, "checksum/config": ours}
+    each = rendered(
+        stream(configmap("config"), deployment("web", env_from("ConfigMap", "config"))),
+        per_source=True,
+    )
+    assert "checksum.reroll.dev/configmap-config:" in each

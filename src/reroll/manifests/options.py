@@ -15,7 +15,8 @@ from reroll.core.tables.catalog import TABLES, Tables
 from reroll.core.tables.fields import Field
 from reroll.core.tables.kinds import Kind
 
-ANNOTATION = "checksum/config"
+ANNOTATION = "checksum.reroll.dev/config"
+"""Not `checksum/config`: that is what charts call a checksum of their own."""
 NAMES = DOMAIN + "names"
 """The annotation with which a source decides whether it gets a content name."""
 

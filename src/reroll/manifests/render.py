@@ -117,7 +117,7 @@ def _annotations(
 
 
 def _annotation_of(source: Key, workload: ManifestWorkload, annotation: str) -> str:
-    """The annotation of one source: `checksum/configmap-app`."""
+    """The annotation of one source: `checksum.reroll.dev/configmap-app`."""
     prefix, slash, _ = annotation.rpartition("/")
     namespace = "" if source.namespace == workload.key.namespace else f"{source.namespace}-"
     name = f"{source.kind.lower()}-{namespace}{source.name}"

@@ -58,7 +58,7 @@ def _add_checksum_flags(checksums: argparse._ActionsContainer) -> None:
     checksums.add_argument(
         "--per-source",
         action="store_true",
-        help="one annotation for each source, such as checksum/configmap-app",
+        help="one annotation for each source, such as checksum.reroll.dev/configmap-app",
     )
     checksums.add_argument(
         "--key-file",
