@@ -313,9 +313,9 @@ items:
 def test_a_document_that_is_indented_as_a_whole_can_have_aliases() -> None:
     text = (
         "  apiVersion: apps/v1\n  kind: Deployment\n  metadata: {name: &n web}\n  spec:\n"
-        "    template: {spec: {containers: [{name: *n}]}}\n"
+        "    template: {spec: {containers: [{name: *n, envFrom: [{configMapRef: {name: *n}}]}]}}\n"
     )
-    assert checksum(rendered(text)) == "no-config-data"
+    assert checksum(rendered(text, stream(configmap("web"))))
 
 
 def test_a_source_that_only_an_annotation_names_still_needs_a_checksum() -> None:

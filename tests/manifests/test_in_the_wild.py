@@ -13,7 +13,9 @@ from tests.manifests.manifests import (
     secret,
     stream,
 )
+from tests.support.command import reroll
 
+from reroll.manifests.checksums import NO_DATA
 from reroll.manifests.editing import apply_edits
 from reroll.manifests.model import BadInputError, Edit, Input
 from reroll.manifests.options import ANNOTATION, Options
@@ -244,3 +246,50 @@ def test_a_checksum_of_the_chart_stays_as_it_is() -> None:
         per_source=True,
     )
     assert "checksum.reroll.dev/configmap-config:" in each
+
+
+# Workloads without configuration, and Jobs
+
+
+def job(name: str = "migrate", *uses: dict[str, Any]) -> dict[str, Any]:
+    return {**deployment(name, *uses), "apiVersion": "batch/v1", "kind": "Job"}
+
+
+@pytest.mark.parametrize("per_source", [False, True])
+def test_a_workload_that_uses_no_configuration_is_left_alone(per_source: bool) -> None:
+    text = stream(configmap(), deployment("web"), job())
+    assert rendered(text, per_source=per_source) == text
+
+
+def test_a_workload_whose_source_is_empty_says_so() -> None:
+    assert checksum(rendered(stream(configmap(data={}), deployment("web", APP)))) == NO_DATA
+
+
+def test_a_job_that_may_be_in_the_cluster_stays_as_it_is() -> None:
+    text = stream(configmap(), job("migrate", APP))
+    end = reroll("render", input=text)
+    assert end.out == text
+    assert end.err.startswith("reroll: note: <stdin>:8:1: Job migrate gets no checksum: its ")
+    assert reroll("render", input=stream(configmap(), job())).err == ""
+    assert reroll("render", input=stream(job("migrate", APP))).err == ""
+
+
+RENEWED = {
+    "a hook of Helm": {"helm.sh/hook": "post-install,post-upgrade"},
+    "a hook of Argo CD": {"argocd.argoproj.io/hook": "PreSync"},
+    "replaced by Argo CD": {"argocd.argoproj.io/sync-options": "Force=true,Replace=true"},
+    "replaced by Flux": {"kustomize.toolkit.fluxcd.io/force": "enabled"},
+    "asked for": {"reroll.dev/enabled": "true"},
+}
+
+
+@pytest.mark.parametrize("notes", RENEWED.values(), ids=RENEWED)
+def test_a_job_that_is_made_again_gets_a_checksum(notes: dict[str, str]) -> None:
+    made = job("migrate", APP)
+    made["metadata"]["annotations"] = notes
+    assert ANNOTATION in rendered(stream(configmap(), made))
+
+
+def test_a_job_with_a_generated_name_gets_a_checksum() -> None:
+    made = {**job("migrate", APP), "metadata": {"generateName": "migrate-"}}
+    assert ANNOTATION in rendered(stream(configmap(), made))

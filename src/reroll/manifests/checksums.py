@@ -17,7 +17,7 @@ from reroll.core.model.reference import Reference
 from reroll.core.tables.source_kinds import SOURCE_KINDS
 
 NO_DATA = "no-config-data"
-"""The checksum where no source has data that is used."""
+"""The checksum where sources are used and none has data that is used."""
 
 _KEYED = frozenset(row.name for row in SOURCE_KINDS if row.keyed)
 _SALT = b"reroll render 1"

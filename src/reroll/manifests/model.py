@@ -11,13 +11,22 @@ from reroll.core.model.key import Key
 from reroll.core.policy.policy import Policy
 from reroll.core.policy.references import Use
 from reroll.core.revisions.content_names import Named, claimed
-from reroll.core.tables.kinds import Kind
+from reroll.core.tables.annotations import ENABLED
+from reroll.core.tables.kinds import Kind, Strategy
 from reroll.core.tables.source_kinds import SourceKind
 from reroll.manifests.text.compose import Document
 from reroll.manifests.text.edits import Put
 from reroll.manifests.text.errors import TextError
 from reroll.manifests.text.nodes import Node, Path, at
 from reroll.manifests.text.scalars import value_of
+
+_RENEWED = (
+    ("helm.sh/hook", ""),
+    ("argocd.argoproj.io/hook", "Sync"),
+    ("argocd.argoproj.io/sync-options", "Force=true"),
+    ("kustomize.toolkit.fluxcd.io/force", "nabled"),
+)
+"""Annotations with which tools delete an object and create it again, and what is in them."""
 
 
 class Input(NamedTuple):
@@ -64,6 +73,19 @@ class ManifestWorkload(msgspec.Struct, frozen=True, gc=False):
     @property
     def key(self) -> Key:
         return self.object.key
+
+    @property
+    def is_frozen(self) -> bool:
+        """Its template cannot be changed once it is in the cluster, and each deploy has the same.
+
+        A Job, unless it is a new one each time, or its owner asks for it by annotation.
+        """
+        if Strategy.RECREATE not in self.kind.strategies or not self.key.name:
+            return False
+        annotations = self.object.annotations
+        return annotations.get(ENABLED) != "true" and not any(
+            name in annotations and text in annotations[name] for name, text in _RENEWED
+        )
 
     def template(self) -> Any:
         """The pod template as values."""

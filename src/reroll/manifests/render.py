@@ -18,7 +18,7 @@ from reroll.manifests.model import Edit, Input, Manifests, ManifestWorkload, ref
 from reroll.manifests.options import Options
 from reroll.manifests.read import read
 from reroll.manifests.references import Contents, references_of, undefined
-from reroll.manifests.report import summary, unfollowed
+from reroll.manifests.report import frozen, summary, unfollowed
 from reroll.manifests.text.edits import Put
 
 _LONGEST_NAME = 63
@@ -47,7 +47,7 @@ def render(inputs: Iterable[Input], options: Options, lookup: Lookup | None = No
         data += _attach_jobs(data, options)
     return Rendered(
         data,
-        list(unfollowed(manifests, names.new, options)),
+        [*frozen(manifests), *unfollowed(manifests, names.new, options)],
         list(summary(manifests, names.new, renames, stamps)),
     )
 
@@ -78,6 +78,7 @@ def checksum_edits(
     wanted = [
         (workload, name, used)
         for workload, references in workloads
+        if not workload.is_frozen
         for name, used in _annotations(workload, references, contents, options, named)
     ]
     used_in = [(workload.key.namespace, used) for workload, _, used in wanted]
@@ -111,7 +112,7 @@ def _annotations(
     if options.per_source:
         for each in used:
             yield _annotation_of(each.reference.source, workload, options.annotation), [each]
-    elif used or not references:
+    elif used:
         # Where all sources are elsewhere, nothing is known, and what is there stays.
         yield options.annotation, used
 

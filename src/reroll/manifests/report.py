@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 
 from reroll.core.model.key import Key
+from reroll.core.tables.annotations import ENABLED
 from reroll.manifests.content_names import name_fields
 from reroll.manifests.model import Edit, ManifestObject, Manifests, shown
 from reroll.manifests.options import NAMES, Options
@@ -26,6 +27,21 @@ def summary(
         f"sources: {len(manifests.sources)}, with a new name: {len(new)}; "
         f"references that follow: {followed}"
     )
+
+
+def frozen(manifests: Manifests) -> Iterator[str]:
+    """Jobs that use sources of the stream and get no checksum."""
+    for workload in manifests.workloads:
+        if not workload.is_frozen or workload.policy.enabled is False:
+            continue
+        home = workload.key.namespace
+        sources = {manifests.meant(Key(use.kind, home, use.name)) for use in workload.uses}
+        if sources & manifests.sources.keys():
+            yield (
+                f"{manifests.where(workload.object)}: {shown(workload.key)} gets no checksum: "
+                "its template cannot be changed once it is in the cluster; give it `generateName`, "
+                f'make it a hook, or ask for it with {ENABLED}: "true"'
+            )
 
 
 def unfollowed(manifests: Manifests, new: Mapping[Key, str], options: Options) -> Iterator[str]:
