@@ -27,9 +27,21 @@ BAD = {
         '{"kind": "ConfigMap",\n "kind": "Secret"}',
         "<stdin>:2:2: the key 'kind' is there twice; take one away",
     ),
-    "duplicate keys in a kind that does not matter": (
-        "kind: Whatever\nspec: {a: 1, a: 2}\n",
-        "<stdin>:2:14: the key 'a' is there twice",
+    "duplicate keys in a source": (
+        "apiVersion: v1\nkind: Secret\nmetadata: {name: a}\ndata: {a: MQ==, a: Mg==}\n",
+        "<stdin>:4:17: the key 'a' is there twice; take one away",
+    ),
+    "duplicate keys in a pod template": (
+        "apiVersion: apps/v1\nkind: Deployment\nspec: {template: {spec: {a: 1, a: 2}}}\n",
+        "<stdin>:3:32: the key 'a' is there twice; take one away",
+    ),
+    "duplicate keys on the way to a pod template": (
+        "apiVersion: apps/v1\nkind: Deployment\nspec: {template: {}}\nspec: {template: {}}\n",
+        "<stdin>:4:1: the key 'spec' is there twice; take one away",
+    ),
+    "one of our annotations twice": (
+        "kind: Pod\nmetadata: {annotations: {reroll.dev/hold: a, reroll.dev/hold: b}}\n",
+        "<stdin>:2:46: the key 'reroll.dev/hold' is there twice; take one away",
     ),
     "two sources of one name": (
         stream(configmap(), configmap(data={})),

@@ -293,3 +293,46 @@ def test_a_job_that_is_made_again_gets_a_checksum(notes: dict[str, str]) -> None
 def test_a_job_with_a_generated_name_gets_a_checksum() -> None:
     made = {**job("migrate", APP), "metadata": {"generateName": "migrate-"}}
     assert ANNOTATION in rendered(stream(configmap(), made))
+
+
+# A key that is there twice
+
+TWICE = {
+    "of a kind that does not matter": "kind: Service\nmetadata: {labels: {app: a, app: a}}\n",
+    "as JSON": '{"kind": "Service", "spec": {"a": 1, "a": 2}}\n',
+    "of the labels of a source": (
+        "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, labels: {b: a, b: a}}\ndata: {a: b}\n"
+    ),
+    "of the annotations of a workload": (
+        "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a, annotations: {b: a, b: a}}\n"
+    ),
+}
+
+
+@pytest.mark.parametrize("text", TWICE.values(), ids=TWICE)
+@pytest.mark.parametrize("names", [(), ("--names",)], ids=["checksums", "names"])
+def test_a_key_that_is_there_twice_is_noted_where_it_is_neither_read_nor_edited(
+    text: str, names: tuple[str, ...]
+) -> None:
+    end = reroll("render", *names, input=text)
+    assert end.code == 0
+    assert names or end.out == text
+    assert "is there twice; the last one counts\n" in end.err
+    assert end.err.startswith("reroll: note: <stdin>:")
+
+
+def test_the_last_of_two_labels_counts() -> None:
+    text = 'kind: ConfigMap\napiVersion: v1\nmetadata: {name: a, labels: {x: "1", x: "2"}}\n'
+    (made,) = read([Input("in", text.encode())], Options()).objects
+    assert made.labels == {"x": "2"}
+
+
+def test_a_key_that_is_there_twice_is_refused_where_it_is_edited() -> None:
+    text = (
+        "apiVersion: v1\nkind: ConfigMap\nimmutable: true\nimmutable: false\n"
+        "metadata: {name: a, annotations: {reroll.dev/names: 'true'}}\ndata: {a: b}\n"
+    )
+    with pytest.raises(
+        BadInputError, match=r"1.yaml:4:1: the key 'immutable' is there twice; take"
+    ):
+        rendered(text)

@@ -53,6 +53,8 @@ def content_names(manifests: Manifests, options: Options) -> ContentNames:
     for source in manifests.sources.values():
         try:
             name = _plain(source, options)
+            if name is not None and options.hash is Hash.KUSTOMIZE:
+                value_of(source.object.node)
         except TextError as error:
             raise manifests.refused(source.object, error) from None
         if name is not None:

@@ -66,10 +66,10 @@ def _side_effects(
     """The problem if the edits of a document with aliases do more than they should."""
     first = together[0].object
     document = first.document
-    wanted = value_of(document.root)
-    for edit in together:
-        put_value(wanted, edit.put)
     try:
+        wanted = value_of(document.root)
+        for edit in together:
+            put_value(wanted, edit.put)
         after = _edited(manifests.texts[first.input], document, text_edits)
         is_wanted = [value_of(each.root) for each in compose(after)] == [wanted]
     except TextError:

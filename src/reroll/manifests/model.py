@@ -130,6 +130,8 @@ class Manifests:
         """The annotations of the Namespaces."""
         self.aliases: dict[Key, Key] = {}
         """Sources under the keys by which objects mean them, see `Matcher`."""
+        self.notes: list[str] = []
+        """What is odd, and does not matter here."""
         self._breaks: dict[int, list[int]] = {}
 
     def contents(self) -> dict[Key, Content]:

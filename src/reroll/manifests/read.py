@@ -6,6 +6,7 @@ with file, line and column. Lists are entered, so an object is a document or an 
 
 import re
 from collections.abc import Iterable, Iterator
+from typing import Any
 
 import msgspec
 
@@ -38,15 +39,18 @@ from reroll.manifests.text.nodes import (
     MappingNode,
     Node,
     Path,
+    ScalarNode,
     at,
     child,
+    is_merge,
     is_null,
     items_at,
+    merged_into,
     resolve,
     resolve_at,
     text_at,
 )
-from reroll.manifests.text.scalars import value_of, without_nulls
+from reroll.manifests.text.scalars import key_of, meaning, value_of, without_nulls
 
 MARK = "\ufeff"
 _STEP = re.compile(r"\.([^.\[`]+)|\[(\d+)\]")
@@ -105,12 +109,20 @@ class _Reader:
             for document in compose(self.manifests.texts[number]):
                 before = len(self.manifests.workloads)
                 self._add_document(number, document)
+                self._note_repeated(number, document)
                 if prune and not document.has_aliases:
                     new = self.manifests.workloads[before:]
                     paths = [(*each.object.path, *each.kind.annotations[:-1]) for each in new]
                     keep_only(document.root, paths)
         except TextError as error:
             self._problems.append(self._sentence(number, error))
+
+    def _note_repeated(self, number: int, document: Document) -> None:
+        for key in document.repeated:
+            self.manifests.notes.append(
+                f"{self.manifests.position(number, key.start)}: the key {(key.text or '')[:80]!r} "
+                "is there twice; the last one counts"
+            )
 
     def finished(self) -> Manifests:
         """The stream, once the policies are known; those of Namespaces may come last."""
@@ -257,11 +269,20 @@ def _text(node: Node, path: Path) -> str:
 
 
 def _texts(node: Node, path: Path) -> dict[str, str]:
+    """The entries of a mapping that are text; of two with one name the last."""
     here = resolve_at(node, path)
     if not isinstance(here, MappingNode):
         return {}
-    values = value_of(here)
-    for name, value in values.items():
-        if name.startswith(DOMAIN) and not isinstance(value, str | None):
-            raise TextError(here.start, f"{name}: the value is not text; put it in quotes")
+    values: dict[str, Any] = {}
+    for merged in reversed([*merged_into(here)]):
+        values |= _texts(merged, ())
+    for key, each in here.pairs():
+        if is_merge(key):
+            continue
+        name, scalar = key_of(key), resolve(each)
+        values[name] = meaning(scalar) if isinstance(scalar, ScalarNode) else scalar
+        if name.startswith(DOMAIN):
+            here.check_unique(key.text)
+            if not isinstance(values[name], str | None):
+                raise TextError(here.start, f"{name}: the value is not text; put it in quotes")
     return {name: value for name, value in values.items() if isinstance(value, str)}

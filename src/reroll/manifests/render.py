@@ -47,7 +47,7 @@ def render(inputs: Iterable[Input], options: Options, lookup: Lookup | None = No
         data += _attach_jobs(data, options)
     return Rendered(
         data,
-        [*frozen(manifests), *unfollowed(manifests, names.new, options)],
+        [*manifests.notes, *frozen(manifests), *unfollowed(manifests, names.new, options)],
         list(summary(manifests, names.new, renames, stamps)),
     )
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from reroll.manifests.text.errors import TextError, check_depth, check_keys
+from reroll.manifests.text.errors import TextError, check_depth
 from reroll.manifests.text.json_reader import SPACE, JsonReader, NotJsonError
 from reroll.manifests.text.nodes import (
     AliasNode,
@@ -21,6 +21,7 @@ from reroll.manifests.text.nodes import (
     Node,
     ScalarNode,
     SequenceNode,
+    repeated_keys,
 )
 
 LARGEST = 1_000_000
@@ -38,6 +39,8 @@ class Document(msgspec.Struct, gc=False):
     root: Node
     has_aliases: bool = False
     is_json: bool = False
+    repeated: list[Node] = []
+    """Keys that their mappings have twice."""
 
 
 def compose(text: str) -> Iterator[Document]:
@@ -67,8 +70,8 @@ def _json(text: str, start: int, end: int) -> list[Document] | None:
     """The JSON documents there; `None` if that is no JSON."""
     try:
         return [
-            Document(root.start, root.end, root, is_json=True)
-            for root in JsonReader(text).roots(start, end)
+            Document(root.start, root.end, root, is_json=True, repeated=repeated)
+            for root, repeated in JsonReader(text).roots(start, end)
         ]
     except NotJsonError:
         return None
@@ -104,6 +107,7 @@ class _Composer:
         self._base = base
         self._anchors: dict[str, ScalarNode | CollectionNode] = {}
         self._aliases = 0
+        self._repeated: list[Node] = []
 
     def documents(self) -> Iterator[Document]:
         from yaml import DocumentStartEvent, StreamEndEvent
@@ -112,12 +116,12 @@ class _Composer:
             if not isinstance(event, DocumentStartEvent):
                 continue
             start = self._base + _position(event.end_mark)
-            self._anchors, self._aliases = {}, 0
+            self._anchors, self._aliases, self._repeated = {}, 0, []
             root, end = self._document()
             if self._aliases:
                 _check_expansion(root, end - start)
             if not (isinstance(root, ScalarNode) and not root.text and not root.style):
-                yield Document(start, end, root, self._aliases > 0)
+                yield Document(start, end, root, self._aliases > 0, repeated=self._repeated)
 
     def _document(self) -> tuple[Node, int]:
         """The root, and where the document ends."""
@@ -155,8 +159,11 @@ class _Composer:
             else:
                 closed = open_.pop()
                 closed.end = end
-                if kind is events.MappingEndEvent:
-                    check_keys(closed.children[::2])
+                if isinstance(closed, MappingNode) and (
+                    repeated := repeated_keys(closed.children[::2])
+                ):
+                    closed.repeated = repeated
+                    self._repeated += repeated
                 siblings = open_[-1].children if open_ else top
 
     def _alias(self, name: str, start: int, end: int, open_: list[CollectionNode]) -> AliasNode:

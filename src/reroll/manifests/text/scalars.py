@@ -81,6 +81,7 @@ def value_of(node: Node) -> Any:
         return meaning(here)
     if isinstance(here, SequenceNode):
         return [value_of(each) for each in here.children]
+    here.check_unique()
     own = {key_of(key): value_of(each) for key, each in here.pairs() if key.text != MERGE}
     if len(own) * 2 == len(here.children):
         return own
