@@ -15,9 +15,10 @@ from tests.manifests.manifests import (
 )
 from tests.support.command import reroll
 
+from reroll.core.model.key import Key
 from reroll.manifests.checksums import NO_DATA
 from reroll.manifests.editing import apply_edits
-from reroll.manifests.model import BadInputError, Edit, Input
+from reroll.manifests.model import BadInputError, Edit, Input, shown
 from reroll.manifests.options import ANNOTATION, Options
 from reroll.manifests.read import read
 from reroll.manifests.text.edits import Put, TextEdit, apply_text_edits
@@ -336,3 +337,34 @@ def test_a_key_that_is_there_twice_is_refused_where_it_is_edited() -> None:
         BadInputError, match=r"1.yaml:4:1: the key 'immutable' is there twice; take"
     ):
         rendered(text)
+
+
+# What is said
+
+
+def test_a_workload_of_an_old_group_is_noted() -> None:
+    old = {**deployment("web", APP), "apiVersion": "extensions/v1beta1"}
+    end = reroll("render", input=stream(configmap(), old))
+    assert end.out == stream(configmap(), old)
+    assert end.err == (
+        "reroll: note: <stdin>:8:1: Deployment web is of extensions/v1beta1, which no API server "
+        "of today has, and stays as it is; write apps/v1\n"
+    )
+
+
+HINTS = {
+    "a: [1.2.3.4, 001:db8::]\n": "put the word in quotes",
+    'a: "it\\\'s"\n': "write it without the backslash",
+}
+
+
+@pytest.mark.parametrize("text", HINTS)
+def test_what_only_other_readers_take_is_refused_with_a_hint(text: str) -> None:
+    with pytest.raises(BadInputError, match=f"broken YAML: .*; {HINTS[text]}"):
+        rendered(text)
+
+
+def test_an_object_without_a_name_is_shown_by_its_kind() -> None:
+    assert shown(Key("PipelineRun", "", "")) == "PipelineRun"
+    assert shown(Key("PipelineRun", "a", "")) == "PipelineRun"
+    assert shown(Key("Pod", "a", "b")) == "Pod a/b"

@@ -115,7 +115,7 @@ def edits_of(text: str, *, names: bool) -> tuple[Manifests, list[Edit]]:
     options = Options(key=KEY, names=names)
     manifests = read([Input("in", text.encode())], options)
     given = content_names(manifests, options)
-    renames = naming_edits(manifests, given, options)
+    renames = naming_edits(manifests, given)
     return manifests, [*renames, *checksum_edits(manifests, options, {}, given)]
 
 

@@ -48,6 +48,7 @@ OPTIONS: dict[str, Callable[[Any], Any]] = {
     "annotation": _text,
     "per-source": _boolean,
     "names": _boolean,
+    "all-names": _boolean,
     "hash": _hash,
     "namespace": _text,
     "strict": _boolean,
@@ -86,6 +87,8 @@ def configured(options: Options, root: Node) -> Options:
             values[flag.replace("-", "_")] = OPTIONS[flag](value)
         except ValueError as error:
             raise BadInputError(f"functionConfig: {name}: {value!r} {error}") from None
+    if values.get("all_names"):
+        values["names"] = True
     return msgspec.structs.replace(options, **values)
 
 

@@ -52,6 +52,10 @@ class Matcher:
                 raise AmbiguousError(f"has no namespace here and is used in {names}; {_ADVICE}")
         return fitting[0] if fitting else None
 
+    def named(self, kind: str, name: str) -> tuple[Key, ...]:
+        """The sources of that name in all namespaces."""
+        return tuple(self._by_name.get((kind, name), ()))
+
     def _previously(self, wanted: Key, holder: ManifestObject) -> Key | None:
         """What had that name before kustomize gave it another, with the affixes of `holder`."""
         candidates = [

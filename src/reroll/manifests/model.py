@@ -12,7 +12,7 @@ from reroll.core.policy.policy import Policy
 from reroll.core.policy.references import Use
 from reroll.core.revisions.content_names import Named, claimed
 from reroll.core.tables.annotations import ENABLED
-from reroll.core.tables.kinds import Kind, Strategy
+from reroll.core.tables.kinds import Kind
 from reroll.core.tables.source_kinds import SourceKind
 from reroll.manifests.text.compose import Document
 from reroll.manifests.text.edits import Put
@@ -80,7 +80,7 @@ class ManifestWorkload(msgspec.Struct, frozen=True, gc=False):
 
         A Job, unless it is a new one each time, or its owner asks for it by annotation.
         """
-        if Strategy.RECREATE not in self.kind.strategies or not self.key.name:
+        if not self.kind.fixed or not self.key.name:
             return False
         annotations = self.object.annotations
         return annotations.get(ENABLED) != "true" and not any(
@@ -159,5 +159,5 @@ class Manifests:
 
 
 def shown(key: Key) -> str:
-    """A key in a sentence; without a namespace if none is known."""
-    return str(key) if key.namespace else f"{key.kind} {key.name}"
+    """A key in a sentence; without a namespace or a name if none is known."""
+    return str(key) if key.namespace and key.name else f"{key.kind} {key.name}".rstrip()

@@ -47,7 +47,9 @@ class Options(msgspec.Struct, frozen=True):
     per_source: bool = False
     strict: bool = False
     names: bool = False
-    """Sources get content names, unless their annotation says otherwise."""
+    """Sources that pods use get content names, unless something else uses them by name."""
+    all_names: bool = False
+    """With `names`: all sources do, unless their annotation says otherwise."""
     hash: Hash = Hash.REROLL
     attach_image: str = ""
     """Add a Job with this image that runs `reroll attach`."""

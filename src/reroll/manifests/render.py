@@ -18,7 +18,7 @@ from reroll.manifests.model import Edit, Input, Manifests, ManifestWorkload, ref
 from reroll.manifests.options import Options
 from reroll.manifests.read import read
 from reroll.manifests.references import Contents, references_of, undefined
-from reroll.manifests.report import frozen, summary, unfollowed
+from reroll.manifests.report import frozen, names_notes, outdated, summary
 from reroll.manifests.text.edits import Put
 
 _LONGEST_NAME = 63
@@ -40,15 +40,20 @@ def render(inputs: Iterable[Input], options: Options, lookup: Lookup | None = No
     manifests = read(inputs, options, prune=not options.names)
     elsewhere = lookup(undefined(manifests)) if lookup else {}
     names = content_names(manifests, options)
-    renames = list(naming_edits(manifests, names, options))
+    renames = list(naming_edits(manifests, names))
     stamps = checksum_edits(manifests, options, elsewhere, names)
     data = apply_edits(manifests, [*renames, *stamps])
     if options.attach_image:
         data += _attach_jobs(data, options)
     return Rendered(
         data,
-        [*manifests.notes, *frozen(manifests), *unfollowed(manifests, names.new, options)],
-        list(summary(manifests, names.new, renames, stamps)),
+        [
+            *manifests.notes,
+            *outdated(manifests),
+            *frozen(manifests),
+            *names_notes(manifests, names),
+        ],
+        list(summary(manifests, names, renames, stamps)),
     )
 
 

@@ -1,26 +1,30 @@
 """What a render did, and what it may have missed, in a few lines for people."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from reroll.core.model.key import Key
 from reroll.core.tables.annotations import ENABLED
-from reroll.manifests.content_names import name_fields
-from reroll.manifests.model import Edit, ManifestObject, Manifests, shown
-from reroll.manifests.options import NAMES, Options
-from reroll.manifests.text.nodes import Node, Path, ScalarNode, SequenceNode, resolve
+from reroll.manifests.content_names import EMPTY, UNUSED, ContentNames
+from reroll.manifests.model import Edit, Manifests, shown
+from reroll.manifests.options import NAMES
+from reroll.manifests.uses import Mention
 
-_SCHEMA = "CustomResourceDefinition"
+_MOST = 10
+_OUTDATED = frozenset(("extensions", kind) for kind in ("Deployment", "DaemonSet", "ReplicaSet"))
 
 
 def summary(
-    manifests: Manifests, new: Mapping[Key, str], renames: list[Edit], stamps: list[Edit]
+    manifests: Manifests, names: ContentNames, renames: list[Edit], stamps: list[Edit]
 ) -> Iterator[str]:
     """A line for each workload with a checksum and each source with a new name, then the count."""
     for edit in stamps:
         entries = ", ".join(f"{name} {value}" for name, value in edit.put.entries.items())
         yield f"{shown(edit.object.key)}: {entries}"
+    new = names.new
     for key, name in new.items():
         yield f"{shown(key)}: now {name}"
+    for key, reason in names.kept.items():
+        yield f"{shown(key)}: keeps its name: {reason}"
     followed = sum(edit.object.key not in new for edit in renames)
     yield (
         f"workloads: {len(manifests.workloads)}, with a checksum: {len(stamps)}; "
@@ -44,36 +48,34 @@ def frozen(manifests: Manifests) -> Iterator[str]:
             )
 
 
-def unfollowed(manifests: Manifests, new: Mapping[Key, str], options: Options) -> Iterator[str]:
-    """Fields of unknown kinds that look as if they named a renamed source."""
-    for each in manifests.objects if new else ():
-        if each.key.kind != _SCHEMA and not name_fields(each, options):
-            yield from _mentions(manifests, each, new)
+def outdated(manifests: Manifests) -> Iterator[str]:
+    """Workloads of a group that Kubernetes has no more, so that they are none here."""
+    for each in manifests.objects:
+        if (each.group, each.key.kind) in _OUTDATED:
+            yield (
+                f"{manifests.where(each)}: {shown(each.key)} is of {each.group}/v1beta1, which no "
+                "API server of today has, and stays as it is; write apps/v1"
+            )
 
 
-def _mentions(
-    manifests: Manifests, holder: ManifestObject, new: Mapping[Key, str]
-) -> Iterator[str]:
-    for path, node in _scalars(holder.node, ()):
-        words = "".join(str(step).lower() for step in path[-2:])
-        for kind in ("ConfigMap", "Secret"):
-            key = Key(kind, holder.key.namespace, node.text)
-            if kind.lower() in words and key in new:
-                yield (
-                    f"{manifests.position(holder.input, node.start)}: {shown(holder.key)} seems to "
-                    f"name {shown(key)}, which is now {new[key]}; describe the kind in --config, "
-                    f'or keep the name with {NAMES}: "false"'
-                )
-
-
-def _scalars(node: Node, path: Path) -> Iterator[tuple[Path, ScalarNode]]:
-    """Every scalar that is a value, and the keys on the way to it."""
-    here = resolve(node)
-    if isinstance(here, ScalarNode):
-        yield path, here
-    elif isinstance(here, SequenceNode):
-        for item in here.children:
-            yield from _scalars(item, path)
-    else:
-        for key, value in here.pairs():
-            yield from _scalars(value, (*path, key.text or ""))
+def names_notes(manifests: Manifests, names: ContentNames) -> Iterator[str]:
+    """Which sources keep their names and why, and what does not follow a new one."""
+    mentions: dict[Key, list[Mention]] = {}
+    for mention in names.mentions:
+        if mention.source in names.kept or not mention.follows:
+            mentions.setdefault(mention.source, []).append(mention)
+    for key, (first, *more) in mentions.items():
+        others = f" (and {len(more)} more)" if more else ""
+        start = f"{first.where}: {first.what}{others}; {shown(key)}"
+        if key in names.kept:
+            yield f"{start} keeps its name, unless it has {NAMES}: always"
+        elif key in names.new:
+            yield (
+                f"{start} is now {names.new[key]}, which this does not follow; describe the kind "
+                f"in --config, or keep the name with {NAMES}: never"
+            )
+    for reason in (UNUSED, EMPTY):
+        keys = [shown(key) for key in manifests.sources if names.kept.get(key) == reason]
+        if keys:
+            rest = f" and {len(keys) - _MOST} more" if len(keys) > _MOST else ""
+            yield f"name kept, because {reason}: {', '.join(keys[:_MOST])}{rest}"

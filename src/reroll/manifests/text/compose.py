@@ -31,6 +31,13 @@ _MARK = re.compile(r"^---(?=\s|$)", re.MULTILINE)
 _SURROGATE = re.compile(r"\\u[dD][89aAbB]")
 
 
+_HINTS = {
+    "unknown escape character": "; write it without the backslash",
+    "found unexpected ':'": "; put the word in quotes",
+}
+"""For what kubectl's reader takes and this one does not."""
+
+
 class Document(msgspec.Struct, gc=False):
     """One document of a stream; its `---` is not part of it."""
 
@@ -90,7 +97,8 @@ def _yaml(text: str, start: int, end: int) -> Iterator[Document]:
     except yaml.MarkedYAMLError as problem:
         position = _position(problem.problem_mark, problem.context_mark)
         message = ": ".join(part for part in (problem.context, problem.problem) if part)
-        raise TextError(start + position, f"broken YAML: {message}", is_broken=True) from None
+        hint = next((hint for words, hint in _HINTS.items() if words in message), "")
+        raise TextError(start + position, f"broken YAML: {message}{hint}", is_broken=True) from None
     except yaml.reader.ReaderError as problem:
         raise TextError(start + problem.position, f"broken YAML: {problem.reason}") from None
 
