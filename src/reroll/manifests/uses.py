@@ -42,7 +42,9 @@ _BUILT_IN = frozenset(
 )
 """Groups whose kinds name sources in known fields only."""
 _RBAC = "rbac.authorization.k8s.io"
-_READ_BY_CONTROLLERS = frozenset(key for key in FIELDS if key[1] != "ServiceAccount")
+_READ_BY_CONTROLLERS = frozenset(
+    key for key in FIELDS if key[1] != "ServiceAccount" and key[0] != _RBAC
+)
 _VARIABLE = re.compile(r"\$\(\w+\)|\$\{\w+\}|\$\w+")
 _WORD = re.compile(r"""[^\s,;=:"'|&<>(){}\[\]]+(?!:\d)""")
 _SOMETHING_ELSE = re.compile(
