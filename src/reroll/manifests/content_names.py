@@ -10,8 +10,6 @@ second run changes nothing. A Secret that the control plane looks for by its nam
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping
 
-import msgspec
-
 from reroll.core.model.digest import stamp
 from reroll.core.model.key import Key
 from reroll.core.model.reference import Reference
@@ -25,7 +23,14 @@ from reroll.core.revisions.content_names import (
 )
 from reroll.core.tables.fields import FIELDS
 from reroll.manifests.checksums import Used, checksums
-from reroll.manifests.model import Edit, ManifestObject, Manifests, ManifestSource, shown
+from reroll.manifests.model import (
+    ContentNames,
+    Edit,
+    ManifestObject,
+    Manifests,
+    ManifestSource,
+    shown,
+)
 from reroll.manifests.options import NAMES, Hash, Options
 from reroll.manifests.places import Place, places
 from reroll.manifests.sources import values_of
@@ -37,30 +42,16 @@ from reroll.manifests.uses import Mention, Uses
 
 _LONGEST = 253
 _HASH = 10
+_MOST = 10
 _FIXED = frozenset(("kubernetes.io/service-account-token", "bootstrap.kubernetes.io/token"))
 _WISHES = {"always": True, "true": True, "never": False, "false": False}
 UNUSED = "no pod template here refers to it"
 EMPTY = "it has no data, so that something may fill it in the cluster"
 
 
-class ContentNames(msgspec.Struct, frozen=True):
-    new: dict[Key, str]
-    """The new name of each source that gets one."""
-    named: frozenset[Key]
-    """The sources, as they are in the stream, that have a content name afterwards."""
-    places: list[Place] = []
-    """Every field that names a source."""
-    kept: dict[Key, str] = {}
-    """Why a source keeps its name although names are asked for."""
-    mentions: list[Mention] = []
-    """Uses that keep a name as it is, or that do not follow the new one."""
-
-
 def content_names(manifests: Manifests, options: Options) -> ContentNames:
     """Which sources get which names, and which keep theirs."""
     wishes = {key: _wish(manifests, source) for key, source in manifests.sources.items()}
-    if not options.names and not any(wishes.values()):
-        return ContentNames({}, frozenset())
     plain = {
         key: name
         for key, wish in wishes.items()
@@ -218,3 +209,26 @@ def _granted(together: list[tuple[Place, str]]) -> Value:
     old = [place.node.text or ""] if any(item.text not in followed for item in beside) else []
     names = tuple(dict.fromkeys((*(name for _, name in together), *old)))
     return names if len(names) > 1 else names[0]
+
+
+def names_notes(manifests: Manifests, names: ContentNames) -> Iterator[str]:
+    """Which sources keep their names and why, and what does not follow a new one."""
+    mentions: dict[Key, list[Mention]] = {}
+    for mention in names.mentions:
+        if mention.source in names.kept or not mention.follows:
+            mentions.setdefault(mention.source, []).append(mention)
+    for key, (first, *more) in mentions.items():
+        others = f" (and {len(more)} more)" if more else ""
+        start = f"{first.where}: {first.what}{others}; {shown(key)}"
+        if key in names.kept:
+            yield f"{start} keeps its name, unless it has {NAMES}: always"
+        elif key in names.new:
+            yield (
+                f"{start} is now {names.new[key]}, which this does not follow; describe the kind "
+                f"in --config, or keep the name with {NAMES}: never"
+            )
+    for reason in (UNUSED, EMPTY):
+        keys = [shown(key) for key in manifests.sources if names.kept.get(key) == reason]
+        if keys:
+            rest = f" and {len(keys) - _MOST} more" if len(keys) > _MOST else ""
+            yield f"name kept, because {reason}: {', '.join(keys[:_MOST])}{rest}"

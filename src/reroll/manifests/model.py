@@ -2,7 +2,7 @@
 
 import re
 from bisect import bisect_left
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
@@ -19,6 +19,10 @@ from reroll.manifests.text.edits import Put
 from reroll.manifests.text.errors import TextError
 from reroll.manifests.text.nodes import Node, Path, at
 from reroll.manifests.text.scalars import value_of
+
+if TYPE_CHECKING:
+    from reroll.manifests.places import Place
+    from reroll.manifests.uses import Mention
 
 _RENEWED = (
     ("helm.sh/hook", ""),
@@ -91,6 +95,21 @@ class ManifestWorkload(msgspec.Struct, frozen=True, gc=False):
         """The pod template as values."""
         node = at(self.object.node, self.kind.template)
         return value_of(node) if node is not None else {}
+
+
+class ContentNames(msgspec.Struct, frozen=True):
+    """Which sources get which names, see `content_names`."""
+
+    new: dict[Key, str] = {}
+    """The new name of each source that gets one."""
+    named: frozenset[Key] = frozenset()
+    """The sources, as they are in the stream, that have a content name afterwards."""
+    places: "list[Place]" = []
+    """Every field that names a source."""
+    kept: dict[Key, str] = {}
+    """Why a source keeps its name although names are asked for."""
+    mentions: "list[Mention]" = []
+    """Uses that keep a name as it is, or that do not follow the new one."""
 
 
 class Edit(msgspec.Struct, frozen=True, gc=False):

@@ -12,13 +12,20 @@ from reroll.core.model.key import Key
 from reroll.core.model.reference import Reference
 from reroll.core.tables.annotations import ALLOW_FROM
 from reroll.manifests.checksums import Used, checksums
-from reroll.manifests.content_names import ContentNames, content_names, naming_edits
 from reroll.manifests.editing import apply_edits
-from reroll.manifests.model import Edit, Input, Manifests, ManifestWorkload, refuse, shown
-from reroll.manifests.options import Options
+from reroll.manifests.model import (
+    ContentNames,
+    Edit,
+    Input,
+    Manifests,
+    ManifestWorkload,
+    refuse,
+    shown,
+)
+from reroll.manifests.options import NAMES, Options
 from reroll.manifests.read import read
 from reroll.manifests.references import Contents, references_of, undefined
-from reroll.manifests.report import frozen, names_notes, outdated, summary
+from reroll.manifests.report import frozen, outdated, summary
 from reroll.manifests.text.edits import Put
 
 _LONGEST_NAME = 63
@@ -39,8 +46,7 @@ def render(inputs: Iterable[Input], options: Options, lookup: Lookup | None = No
     """The stream with content names, checksums and, where asked for, Jobs that attach."""
     manifests = read(inputs, options, prune=not options.names)
     elsewhere = lookup(undefined(manifests)) if lookup else {}
-    names = content_names(manifests, options)
-    renames = list(naming_edits(manifests, names))
+    names, renames, notes = _names(manifests, options)
     stamps = checksum_edits(manifests, options, elsewhere, names)
     data = apply_edits(manifests, [*renames, *stamps])
     if options.attach_image:
@@ -51,10 +57,22 @@ def render(inputs: Iterable[Input], options: Options, lookup: Lookup | None = No
             *manifests.notes,
             *outdated(manifests),
             *frozen(manifests),
-            *names_notes(manifests, names),
+            *notes,
         ],
         list(summary(manifests, names, renames, stamps)),
     )
+
+
+def _names(manifests: Manifests, options: Options) -> tuple[ContentNames, list[Edit], list[str]]:
+    """The content names, their edits and what to say of them; most streams have none."""
+    asked = (NAMES in source.object.annotations for source in manifests.sources.values())
+    if not options.names and not any(asked):
+        return ContentNames(), [], []
+    from reroll.manifests.content_names import content_names, names_notes, naming_edits
+
+    names = content_names(manifests, options)
+    edits = list(naming_edits(manifests, names))
+    return names, edits, list(names_notes(manifests, names))
 
 
 def _attach_jobs(data: bytes, options: Options) -> bytes:

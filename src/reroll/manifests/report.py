@@ -4,12 +4,8 @@ from collections.abc import Iterator
 
 from reroll.core.model.key import Key
 from reroll.core.tables.annotations import ENABLED
-from reroll.manifests.content_names import EMPTY, UNUSED, ContentNames
-from reroll.manifests.model import Edit, Manifests, shown
-from reroll.manifests.options import NAMES
-from reroll.manifests.uses import Mention
+from reroll.manifests.model import ContentNames, Edit, Manifests, shown
 
-_MOST = 10
 _OUTDATED = frozenset(("extensions", kind) for kind in ("Deployment", "DaemonSet", "ReplicaSet"))
 
 
@@ -56,26 +52,3 @@ def outdated(manifests: Manifests) -> Iterator[str]:
                 f"{manifests.where(each)}: {shown(each.key)} is of {each.group}/v1beta1, which no "
                 "API server of today has, and stays as it is; write apps/v1"
             )
-
-
-def names_notes(manifests: Manifests, names: ContentNames) -> Iterator[str]:
-    """Which sources keep their names and why, and what does not follow a new one."""
-    mentions: dict[Key, list[Mention]] = {}
-    for mention in names.mentions:
-        if mention.source in names.kept or not mention.follows:
-            mentions.setdefault(mention.source, []).append(mention)
-    for key, (first, *more) in mentions.items():
-        others = f" (and {len(more)} more)" if more else ""
-        start = f"{first.where}: {first.what}{others}; {shown(key)}"
-        if key in names.kept:
-            yield f"{start} keeps its name, unless it has {NAMES}: always"
-        elif key in names.new:
-            yield (
-                f"{start} is now {names.new[key]}, which this does not follow; describe the kind "
-                f"in --config, or keep the name with {NAMES}: never"
-            )
-    for reason in (UNUSED, EMPTY):
-        keys = [shown(key) for key in manifests.sources if names.kept.get(key) == reason]
-        if keys:
-            rest = f" and {len(keys) - _MOST} more" if len(keys) > _MOST else ""
-            yield f"name kept, because {reason}: {', '.join(keys[:_MOST])}{rest}"

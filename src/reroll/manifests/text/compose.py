@@ -13,7 +13,6 @@ from typing import Any
 import msgspec
 
 from reroll.manifests.text.errors import TextError, check_depth
-from reroll.manifests.text.json_reader import SPACE, JsonReader, NotJsonError
 from reroll.manifests.text.nodes import (
     AliasNode,
     CollectionNode,
@@ -27,6 +26,7 @@ from reroll.manifests.text.nodes import (
 LARGEST = 1_000_000
 """How many parts a document may have once its aliases are written out, beyond its length."""
 
+_FIRST = re.compile(r"[ \t\r\n]*(.?)")
 _MARK = re.compile(r"^---(?=\s|$)", re.MULTILINE)
 _SURROGATE = re.compile(r"\\u[dD][89aAbB]")
 
@@ -69,12 +69,14 @@ def compose(text: str) -> Iterator[Document]:
 
 
 def _looks_like_json(text: str, start: int) -> bool:
-    found = SPACE.match(text, start)
-    return found is not None and text[found.end() : found.end() + 1] in {"{", "["}
+    found = _FIRST.match(text, start)
+    return found is not None and found[1] in {"{", "["}
 
 
 def _json(text: str, start: int, end: int) -> list[Document] | None:
     """The JSON documents there; `None` if that is no JSON."""
+    from reroll.manifests.text.json_reader import JsonReader, NotJsonError
+
     try:
         return [
             Document(root.start, root.end, root, is_json=True, repeated=repeated)
