@@ -51,7 +51,7 @@ def test_the_suffixes_are_kustomizes_own(tmp_path: Path, kustomize: Tool) -> Non
         return kustomize("build", str(tmp_path), identity=None)
 
     theirs = [each["metadata"]["name"] for each in objects(build(named=True))]
-    made = rendered(build(named=False), names=True, hash=Hash.KUSTOMIZE)
+    made = rendered(build(named=False), names=True, all_names=True, hash=Hash.KUSTOMIZE)
     ours = [each["metadata"]["name"] for each in objects(made)]
     assert len(theirs) == 6
     assert sorted(ours) == sorted(theirs)
