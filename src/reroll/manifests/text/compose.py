@@ -169,12 +169,14 @@ class _Composer:
             else:
                 closed = open_.pop()
                 closed.end = end
-                if isinstance(closed, MappingNode) and (
-                    repeated := repeated_keys(closed.children[::2])
-                ):
-                    closed.repeated = repeated
-                    self._repeated += repeated
+                if isinstance(closed, MappingNode):
+                    self._note_repeated(closed)
                 siblings = open_[-1].children if open_ else top
+
+    def _note_repeated(self, mapping: MappingNode) -> None:
+        if repeated := repeated_keys(mapping.children[::2]):
+            mapping.repeated = repeated
+            self._repeated += repeated
 
     def _alias(self, name: str, start: int, end: int, open_: list[CollectionNode]) -> AliasNode:
         target = self._anchors.get(name)
