@@ -8,7 +8,7 @@ from typing import Any
 import yaml
 
 from reroll.manifests.model import Input
-from reroll.manifests.options import Options
+from reroll.manifests.options import ANNOTATION, Options
 from reroll.manifests.render import render
 
 KEY = b"0123456789abcdef"
@@ -76,7 +76,7 @@ def _object(
     return {"apiVersion": version, "kind": kind, "metadata": metadata, **body, **more}
 
 
-def checksum(text: str, name: str | None = None, annotation: str = "checksum/config") -> str | None:
+def checksum(text: str, name: str | None = None, annotation: str = ANNOTATION) -> str | None:
     template = pick(text, "Deployment", name)["spec"]["template"]
     return (template.get("metadata") or {}).get("annotations", {}).get(annotation)
 

@@ -27,9 +27,21 @@ BAD = {
         '{"kind": "ConfigMap",\n "kind": "Secret"}',
         "<stdin>:2:2: the key 'kind' is there twice; take one away",
     ),
-    "duplicate keys in a kind that does not matter": (
-        "kind: Whatever\nspec: {a: 1, a: 2}\n",
-        "<stdin>:2:14: the key 'a' is there twice",
+    "duplicate keys in a source": (
+        "apiVersion: v1\nkind: Secret\nmetadata: {name: a}\ndata: {a: MQ==, a: Mg==}\n",
+        "<stdin>:4:17: the key 'a' is there twice; take one away",
+    ),
+    "duplicate keys in a pod template": (
+        "apiVersion: apps/v1\nkind: Deployment\nspec: {template: {spec: {a: 1, a: 2}}}\n",
+        "<stdin>:3:32: the key 'a' is there twice; take one away",
+    ),
+    "duplicate keys on the way to a pod template": (
+        "apiVersion: apps/v1\nkind: Deployment\nspec: {template: {}}\nspec: {template: {}}\n",
+        "<stdin>:4:1: the key 'spec' is there twice; take one away",
+    ),
+    "one of our annotations twice": (
+        "kind: Pod\nmetadata: {annotations: {reroll.dev/hold: a, reroll.dev/hold: b}}\n",
+        "<stdin>:2:46: the key 'reroll.dev/hold' is there twice; take one away",
     ),
     "two sources of one name": (
         stream(configmap(), configmap(data={})),
@@ -185,7 +197,7 @@ def test_strict_writes_nothing_either() -> None:
 def test_a_name_that_no_annotation_can_have_is_refused(name: str) -> None:
     end = reroll("render", f"--annotation={name}", input=stream(WEB))
     assert (end.code, end.out) == (Exit.USAGE, "")
-    assert "is no name of an annotation; write e.g. checksum/config" in end.err
+    assert "is no name of an annotation; write e.g. checksum.reroll.dev/config" in end.err
 
 
 def test_a_key_that_can_be_guessed_is_refused(tmp_path: Path) -> None:

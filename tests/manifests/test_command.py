@@ -68,7 +68,7 @@ def test_the_summary_is_on_standard_error() -> None:
     end = reroll("render", "--summary", "-n", "shop", input=text)
     assert end.out == reroll("render", "-n", "shop", input=text).out
     assert end.err == (
-        f"Deployment shop/web: checksum/config {checksum(end.out)}\n"
+        f"Deployment shop/web: checksum.reroll.dev/config {checksum(end.out)}\n"
         "workloads: 1, with a checksum: 1; "
         "sources: 1, with a new name: 0; references that follow: 0\n"
     )

@@ -29,7 +29,8 @@ APP = env_from("ConfigMap", "app")
 
 
 def named(*objects, **options) -> str:
-    return rendered(stream(*objects), names=True, **options)
+    """With a new name for everything, so that no test has to have a pod that uses it."""
+    return rendered(stream(*objects), names=True, all_names=True, **options)
 
 
 def name_of(text: str, kind: str = "ConfigMap") -> str:
@@ -58,12 +59,12 @@ def test_a_template_that_names_contents_needs_no_checksum() -> None:
 
 
 def test_a_source_decides_for_itself() -> None:
-    out = {"reroll.dev/names": "false"}
+    out = {"reroll.dev/names": "never"}
     text = named(configmap(annotations=out), secret(), deployment("web", APP))
     assert name_of(text) == "app"
     assert name_of(text, "Secret") != "db"
     assert checksum(text), "what keeps its name still counts"
-    wish = {"reroll.dev/names": "true"}
+    wish = {"reroll.dev/names": "always"}
     text = rendered(stream(configmap(annotations=wish), secret(), deployment("web", APP)))
     assert name_of(text) != "app"
     assert name_of(text, "Secret") == "db"
@@ -81,18 +82,20 @@ def test_a_field_that_nobody_described_is_noted() -> None:
     def note(**spec) -> str:
         machine = {"apiVersion": "example.com/v1", "kind": "Machine", "metadata": {"name": "m"}}
         text = stream(configmap(), {**machine, "spec": spec}, deployment("web", APP))
-        end = reroll("render", "--names", input=text)
+        end = reroll("render", "--all-names", input=text)
         assert end.code == 0
         return end.err
 
-    told = note(files=[{"configMapRef": {"name": "app"}}])
-    assert told.startswith("reroll: note: <stdin>:15:13: Machine m seems to name ConfigMap app, ")
+    assert note(files=[{"configMapRef": {"name": "app"}}]).startswith(
+        "reroll: note: <stdin>:15:13: Machine m names it in spec.files.configMapRef.name, which is "
+        "not known; ConfigMap app is now app-"
+    )
     assert note(configMapName="app").count("note:") == 1
-    assert note(configMapName="other", name="app", secretName="app") == ""
+    assert note(configMapName="other", serviceName="app", secretName="app") == ""
 
 
 def test_a_bad_wish_is_told() -> None:
-    with pytest.raises(BadInputError, match='neither "true" nor "false"'):
+    with pytest.raises(BadInputError, match='neither "always" nor "never"'):
         named(configmap(annotations={"reroll.dev/names": "yes"}))
 
 
@@ -106,6 +109,7 @@ def test_a_second_run_changes_nothing(hash_: Hash) -> None:
 def test_content_that_was_changed_by_hand_gets_another_hash_and_no_second_one() -> None:
     once = named(configmap(), deployment("web", APP))
     twice = rendered(once.replace("a: '1'", "a: '2'"), names=True)
+    assert len(twice) == len(once)
     assert name_of(twice) == name_of(named(configmap(data={"a": "2"})))
 
 
@@ -313,9 +317,9 @@ items:
 def test_a_document_that_is_indented_as_a_whole_can_have_aliases() -> None:
     text = (
         "  apiVersion: apps/v1\n  kind: Deployment\n  metadata: {name: &n web}\n  spec:\n"
-        "    template: {spec: {containers: [{name: *n}]}}\n"
+        "    template: {spec: {containers: [{name: *n, envFrom: [{configMapRef: {name: *n}}]}]}}\n"
     )
-    assert checksum(rendered(text)) == "no-config-data"
+    assert checksum(rendered(text, stream(configmap("web"))))
 
 
 def test_a_source_that_only_an_annotation_names_still_needs_a_checksum() -> None:
@@ -330,4 +334,4 @@ def test_a_name_with_an_anchor_that_others_share_is_refused() -> None:
         "metadata:\n  name: &n app\n  labels: {app: *n}\n"
     )
     with pytest.raises(BadInputError, match="another place that shares it by a YAML anchor"):
-        rendered(text, names=True)
+        rendered(text, names=True, all_names=True)

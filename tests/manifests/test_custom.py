@@ -45,7 +45,10 @@ def test_a_pod_template_of_a_custom_kind_gets_a_checksum(config: Path) -> None:
     text = stream(configmap(), MACHINE)
     end = reroll("render", "--config", config, input=text)
     assert (end.code, end.err) == (Exit.OK, "")
-    assert "checksum/config" in pick(end.out, "Machine")["spec"]["pod"]["metadata"]["annotations"]
+    assert (
+        "checksum.reroll.dev/config"
+        in pick(end.out, "Machine")["spec"]["pod"]["metadata"]["annotations"]
+    )
     assert reroll("render", input=text).out == text
 
 
@@ -67,7 +70,7 @@ def test_a_kind_without_a_pod_template_gets_its_checksum_where_its_operator_pass
 
     assert (end.code, end.err) == (Exit.OK, "")
     written = pick(end.out, "Prometheus")["spec"].pop("podMetadata")["annotations"]
-    assert written.keys() == {"checksum/config"}
+    assert written.keys() == {"checksum.reroll.dev/config"}
     assert pick(end.out, "Alertmanager") == objects[1]
     assert pick(end.out, "Cluster") == objects[2], "an annotation of its own restarts it"
 
@@ -88,7 +91,7 @@ def test_names_in_custom_kinds_follow_by_their_paths(config: Path) -> None:
 
 def test_the_environment_can_name_the_file(config: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("REROLL_CONFIG", str(config))
-    assert "checksum/config" in reroll("render", input=stream(configmap(), MACHINE)).out
+    assert "checksum.reroll.dev/config" in reroll("render", input=stream(configmap(), MACHINE)).out
 
 
 @pytest.mark.parametrize(

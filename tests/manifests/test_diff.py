@@ -88,10 +88,8 @@ def test_many_fields_are_cut_short(tmp_path: Path) -> None:
 def test_each_kind_says_what_becomes_of_its_pods(tmp_path: Path, kind: Any) -> None:
     effects = {"CronJob": ("next run", 0), "Job": ("recreate", 3)}
     builder = getattr(build, kind.name.lower())
-    streams = [
-        [build.configmap("app", {"key": value}), builder("web", uses=["configmap/app"])]
-        for value in ("1", "2")
-    ]
+    web = builder("web", uses=["configmap/app"], annotations={"reroll.dev/enabled": "true"})
+    streams = [[build.configmap("app", {"key": value}), web] for value in ("1", "2")]
 
     done = diff(tmp_path, *streams, "-o", "json")
 

@@ -46,7 +46,9 @@ def workloads(draw: Any) -> dict[str, Any]:
     metadata = draw(st.sampled_from([..., None, {}, {"labels": {"x": "y"}}]))
     if metadata is not ...:
         made["spec"]["template"]["metadata"] = metadata
-        there = draw(st.sampled_from([..., None, {}, {"a": "b"}, {"checksum/config": "old"}]))
+        there = draw(
+            st.sampled_from([..., None, {}, {"a": "b"}, {"checksum.reroll.dev/config": "old"}])
+        )
         if metadata is not None and there is not ...:
             made["spec"]["template"]["metadata"] = {**metadata, "annotations": there}
     return made
@@ -113,7 +115,7 @@ def edits_of(text: str, *, names: bool) -> tuple[Manifests, list[Edit]]:
     options = Options(key=KEY, names=names)
     manifests = read([Input("in", text.encode())], options)
     given = content_names(manifests, options)
-    renames = naming_edits(manifests, given, options)
+    renames = naming_edits(manifests, given)
     return manifests, [*renames, *checksum_edits(manifests, options, {}, given)]
 
 
@@ -203,7 +205,7 @@ def _without_sums(document: dict[str, Any]) -> dict[str, Any]:
     if template:
         metadata = template.pop("metadata", None) or {}
         annotations = metadata.pop("annotations", None) or {}
-        annotations.pop("checksum/config", None)
+        annotations.pop("checksum.reroll.dev/config", None)
         template["metadata"] = {**metadata, "annotations": annotations}
     return document
 
@@ -242,6 +244,6 @@ def test_a_damaged_manifest_is_refused_or_rendered_well(text: str, names: bool) 
 def _bare(value: Any) -> Any:
     """Without checksums, and without what is empty: they may have been put there."""
     if isinstance(value, dict):
-        below = {k: _bare(each) for k, each in value.items() if k != "checksum/config"}
+        below = {k: _bare(each) for k, each in value.items() if k != "checksum.reroll.dev/config"}
         return {k: each for k, each in below.items() if each not in ({}, None)}
     return [_bare(each) for each in value] if isinstance(value, list) else value

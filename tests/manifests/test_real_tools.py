@@ -17,6 +17,7 @@ from tests.manifests.manifests import (
     secret,
     stream,
 )
+from tests.scenarios.stage import program_on_the_path
 from tests.support.command import reroll
 from tests.support.tools import Tool
 
@@ -50,7 +51,7 @@ def test_the_suffixes_are_kustomizes_own(tmp_path: Path, kustomize: Tool) -> Non
         return kustomize("build", str(tmp_path), identity=None)
 
     theirs = [each["metadata"]["name"] for each in objects(build(named=True))]
-    made = rendered(build(named=False), names=True, hash=Hash.KUSTOMIZE)
+    made = rendered(build(named=False), names=True, all_names=True, hash=Hash.KUSTOMIZE)
     ours = [each["metadata"]["name"] for each in objects(made)]
     assert len(theirs) == 6
     assert sorted(ours) == sorted(theirs)
@@ -61,6 +62,57 @@ def test_what_kustomize_has_named_already_keeps_its_name(tmp_path: Path, kustomi
     (tmp_path / "kustomization.yaml").write_text(yaml.safe_dump(GENERATORS))
     built = kustomize("build", str(tmp_path), identity=None)
     assert rendered(built, names=True) == built
+
+
+AFFIXES = {
+    "a prefix": {"namePrefix": "prod-"},
+    "a suffix": {"nameSuffix": "-v2"},
+    "a namespace": {"namespace": "shop"},
+    "all of them": {"namePrefix": "prod-", "nameSuffix": "-v2", "namespace": "shop"},
+}
+
+
+@pytest.mark.parametrize("names", [False, True], ids=["checksums", "names"])
+@pytest.mark.parametrize("affixes", AFFIXES.values(), ids=AFFIXES)
+def test_a_function_of_kustomize_knows_sources_by_their_names_of_before(
+    affixes: dict[str, str],
+    names: bool,
+    tmp_path: Path,
+    kustomize: Tool,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Over two layers; what comes out is what a pipe makes of the same build."""
+    program_on_the_path(tmp_path, monkeypatch)
+    base, top = tmp_path / "base", tmp_path / "top"
+    web = deployment("web", env_from("ConfigMap", "app"), env_from("Secret", "db"))
+    web["spec"]["template"]["spec"]["containers"][0]["image"] = "web"
+    function = {"apiVersion": "reroll.dev/v1alpha1", "kind": "Render"}
+    function["spec"] = {"strict": True, "names": names}
+    config = "exec:\n  path: reroll\n  args: [render]\n"
+    notes = {"config.kubernetes.io/function": config}
+    function["metadata"] = {"name": "reroll", "annotations": notes}
+    files = {
+        base / "all.yaml": stream(configmap(), secret(), web),
+        base / "kustomization.yaml": stream({"resources": ["all.yaml"], "namePrefix": "base-"}),
+        top / "reroll.yaml": stream(function),
+        tmp_path / "plain" / "kustomization.yaml": stream({"resources": ["../base"], **affixes}),
+    }
+    files[top / "kustomization.yaml"] = stream(
+        {"resources": ["../base"], **affixes, "transformers": ["reroll.yaml"]}
+    )
+    for path, text in files.items():
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text)
+
+    inside = kustomize("build", "--enable-alpha-plugins", "--enable-exec", str(top), identity=None)
+
+    plain = kustomize("build", str(tmp_path / "plain"), identity=None)
+    piped = rendered(plain, key=None, names=names)
+    assert checksum(inside) == checksum(piped)
+    assert (checksum(inside) is None) == names
+    contents = [each["metadata"]["name"] for each in objects(inside) if "data" in each]
+    assert contents == [each["metadata"]["name"] for each in objects(piped) if "data" in each]
+    assert all(name in str(objects(inside)[-1]) for name in contents), "every reference is right"
 
 
 SCALARS = """

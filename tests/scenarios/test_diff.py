@@ -27,7 +27,7 @@ def shop(namespace: str, greeting: str = "hello", **web: Any) -> list[Object]:
         build.secret("db", {"password": f"{greeting} sesame"}),
         build.deployment("web", **{**uses, **web}),
         build.cronjob("task", uses=["configmap/app"]),
-        build.job("once", uses=["configmap/app"]),
+        build.job("once", annotations={"reroll.dev/enabled": "true"}, uses=["configmap/app"]),
     ]
 
 

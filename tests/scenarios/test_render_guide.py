@@ -66,7 +66,7 @@ def test_the_plugin_for_argo_cd_renders(shell: Shell, monkeypatch: pytest.Monkey
     made = shell(f"echo '{kustomization}' > kustomization.yaml; {generate['args'][0]}")
 
     assert generate["command"] == ["bash", "-euo", "pipefail", "-c"]
-    assert "checksum/config" in made
+    assert "checksum.reroll.dev/config" in made
 
 
 def test_content_names_attach_and_gc_do_what_the_guide_says(

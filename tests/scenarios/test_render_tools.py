@@ -20,7 +20,7 @@ from reroll_dev.cluster import DevCluster
 CHART = Path(__file__).parent / "chart"
 PLUGIN = Path(__file__).parents[2] / "integrations" / "helm"
 WEB = build.deployment("shop")
-CHECKSUM = "checksum/config"
+CHECKSUM = "checksum.reroll.dev/config"
 
 
 @pytest.fixture(autouse=True)

@@ -72,8 +72,8 @@ def annotations() -> str:
         *((f"`{w.key}`", w.help, f"`{w.example}`") for w in words if Place.SOURCE in w.places),
         (
             f"`{NAMES}`",
-            "`reroll render`: whether it gets a content name, whatever `--names` says",
-            '`"false"`',
+            "`reroll render`: whether it gets a content name, whatever `--names` and its uses say: `always` or `never`",
+            "`never`",
         ),
     ]
     where = {Place.RECORD: "on the workload", Place.MARK: "on the pod template"}

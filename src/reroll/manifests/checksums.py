@@ -8,7 +8,6 @@ login costs, and has to be right about every value at once.
 
 import hashlib
 from collections.abc import Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
 from reroll.core.model.content import Content
@@ -17,7 +16,7 @@ from reroll.core.model.reference import Reference
 from reroll.core.tables.source_kinds import SOURCE_KINDS
 
 NO_DATA = "no-config-data"
-"""The checksum where no source has data that is used."""
+"""The checksum where sources are used and none has data that is used."""
 
 _KEYED = frozenset(row.name for row in SOURCE_KINDS if row.keyed)
 _SALT = b"reroll render 1"
@@ -44,8 +43,7 @@ def checksums(wanted: Sequence[tuple[str, list[Used]]], *, keyed: bool) -> list[
     """
     soft = [_soft(home, used) if not keyed else "" for home, used in wanted]
     waiting = sorted(set(soft) - {""})
-    with ThreadPoolExecutor() as pool:
-        hard = dict(zip(waiting, pool.map(_harden, waiting), strict=True))
+    hard = dict(zip(waiting, _all_hardened(waiting), strict=True))
     return [
         _checksum(home, used, hard.get(key)) for (home, used), key in zip(wanted, soft, strict=True)
     ]
@@ -72,6 +70,16 @@ def _digests(home: str, used: Iterable[Used]) -> dict[str, str]:
         each.reference.entry(home): reference_digest(each.reference, each.content, "") or ""
         for each in used
     }
+
+
+def _all_hardened(waiting: list[str]) -> list[str]:
+    if len(waiting) < 2:
+        return [_harden(each) for each in waiting]
+    # Slow to import, and most streams have little to wait for.
+    from concurrent.futures import ThreadPoolExecutor
+
+    with ThreadPoolExecutor() as pool:
+        return list(pool.map(_harden, waiting))
 
 
 def _harden(soft: str) -> str:

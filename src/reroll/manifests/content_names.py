@@ -1,16 +1,14 @@
-"""Content names: each source becomes `<name>-<hash>`, and every reference to it follows.
+"""Content names: a source becomes `<name>-<hash>`, and every reference to it follows.
 
-The annotation `reroll.dev/names: "true"` or `"false"` on a source decides for it; otherwise the
-option does. A content name that is there already, ours or kustomize's or kapp's, stays, so a second
-run changes nothing. A Secret that the control plane looks for by its name is never renamed.
+The annotation `reroll.dev/names: always` or `never` on a source decides for it. Otherwise, and if
+names are asked for at all, those sources get one that have data, that a pod template in the stream
+refers to, and of which nothing is seen that could not follow (see `uses`); or all of them, if that
+is asked for. A content name that is there already, ours or kustomize's or kapp's, stays, so a
+second run changes nothing. A Secret that the control plane looks for by its name is never renamed.
 """
 
 import hashlib
-from collections.abc import Iterator, Mapping
-from functools import lru_cache
-from typing import NamedTuple
-
-import msgspec
+from collections.abc import Iterable, Iterator, Mapping
 
 from reroll.core.model.digest import stamp
 from reroll.core.model.key import Key
@@ -23,72 +21,111 @@ from reroll.core.revisions.content_names import (
     marks,
     proved,
 )
-from reroll.core.tables.fields import WITHOUT_NAMESPACE, Field, fields
-from reroll.core.tables.kinds import EACH
+from reroll.core.tables.fields import FIELDS
 from reroll.manifests.checksums import Used, checksums
-from reroll.manifests.model import Edit, ManifestObject, Manifests, ManifestSource, shown
-from reroll.manifests.options import NAMES, CustomKinds, Hash, Options
+from reroll.manifests.model import (
+    ContentNames,
+    Edit,
+    ManifestObject,
+    Manifests,
+    ManifestSource,
+    shown,
+)
+from reroll.manifests.options import NAMES, Hash, Options
+from reroll.manifests.places import Place, places
+from reroll.manifests.sources import values_of
 from reroll.manifests.text.edits import Put, Value
 from reroll.manifests.text.errors import TextError
-from reroll.manifests.text.nodes import Node, Path, child, items_at, text_at
+from reroll.manifests.text.nodes import Path, items_at, text_at
 from reroll.manifests.text.scalars import value_of
+from reroll.manifests.uses import Mention, Uses
 
 _LONGEST = 253
 _HASH = 10
+_MOST = 10
 _FIXED = frozenset(("kubernetes.io/service-account-token", "bootstrap.kubernetes.io/token"))
-
-
-class ContentNames(msgspec.Struct, frozen=True):
-    new: dict[Key, str]
-    """The new name of each source that gets one."""
-    named: frozenset[Key]
-    """The sources, as they are in the stream, that have a content name afterwards."""
+_WISHES = {"always": True, "true": True, "never": False, "false": False}
+UNUSED = "no pod template here refers to it"
+EMPTY = "it has no data, so that something may fill it in the cluster"
 
 
 def content_names(manifests: Manifests, options: Options) -> ContentNames:
-    """Which sources get which names."""
-    plain: dict[Key, str] = {}
-    named = set()
-    for source in manifests.sources.values():
-        try:
-            name = _plain(source, options)
-        except TextError as error:
-            raise manifests.refused(source.object, error) from None
-        if name is not None:
-            named.add(source.key)
-            if name:
-                plain[source.key] = name
-    hashes = _hashes(manifests, plain, options)
-    new = {key: _name(name, hashes[key]) for key, name in plain.items()}
+    """Which sources get which names, and which keep theirs."""
+    wishes = {key: _wish(manifests, source) for key, source in manifests.sources.items()}
+    plain = {
+        key: name
+        for key, wish in wishes.items()
+        if wish is not False and (wish or options.names)
+        if (name := _plain(manifests, manifests.sources[key], options)) is not None
+    }
+    known = list(places(manifests, options))
+    free = set() if options.all_names else {key for key in plain if not wishes[key]}
+    kept = dict(_unfit(manifests, known, free))
+    left = [key for key in plain if key not in kept]
+    mentions = list(Uses(manifests, left, known, options.custom).mentions())
+    free = {key for key in free if not _is_ours(manifests.sources[key].object)}
+    kept |= {each.source: each.what for each in mentions if each.source in free}
+    fitting = {key: name for key, name in plain.items() if key not in kept}
+    hashes = _hashes(manifests, {key: name for key, name in fitting.items() if name}, options)
+    new = {key: _name(fitting[key], hash_) for key, hash_ in hashes.items()}
     changed = {key: name for key, name in new.items() if name != key.name}
-    return ContentNames(changed, frozenset(named))
+    return ContentNames(changed, frozenset(fitting), known, kept, mentions)
 
 
-def _plain(source: ManifestSource, options: Options) -> str | None:
-    """The plain name of a source to be named; empty if it is named already, `None` if it is not."""
+def _unfit(
+    manifests: Manifests, known: Iterable[Place], sources: set[Key]
+) -> Iterator[tuple[Key, str]]:
+    """The sources for which a content name does nothing, and why."""
+    referred = {
+        key
+        for place in known
+        if (place.holder.group, place.holder.key.kind) not in FIELDS
+        for key in place.sources
+    }
+    for key in sources:
+        source = manifests.sources[key]
+        if _is_ours(source.object):
+            continue
+        if key not in referred:
+            yield key, UNUSED
+        elif not any(values_of(source.kind, source.object.node).values()):
+            yield key, EMPTY
+
+
+def _is_ours(made: ManifestObject) -> bool:
+    claim = made.claim()
+    return claim is not None and claim.scheme is Scheme.REROLL
+
+
+def _wish(manifests: Manifests, source: ManifestSource) -> bool | None:
+    """What the annotation of a source asks for; `None` if it has none."""
     made = source.object
-    if not _wants_name(made, default=options.names):
-        return None
+    text = made.annotations.get(NAMES)
+    if text is not None and text not in _WISHES:
+        sentence = (
+            f"annotation {NAMES} on {shown(made.key)}: {text[:80]!r} is neither "
+            '"always" nor "never"'
+        )
+        raise manifests.refused(made, TextError(made.node.start, sentence))
+    return _WISHES[text] if text is not None else None
+
+
+def _plain(manifests: Manifests, source: ManifestSource, options: Options) -> str | None:
+    """The plain name of a source; empty if it has a content name, `None` if it never gets one."""
+    made = source.object
     if text_at(made.node, ("type",)) in _FIXED or KUSTOMIZE_WILL in made.annotations:
         return None
     claim = made.claim()
-    if claim is None:
-        return made.key.name
-    if claim.scheme is Scheme.REROLL:
+    if claim is not None and claim.scheme is Scheme.REROLL:
         return claim.plain
-    return "" if proved(claim, value_of(made.node)) else made.key.name
-
-
-def _wants_name(made: ManifestObject, *, default: bool) -> bool:
-    text = made.annotations.get(NAMES)
-    if text is None:
-        return default
-    if text not in {"true", "false"}:
-        raise TextError(
-            made.node.start,
-            f'annotation {NAMES} on {shown(made.key)}: {text[:80]!r} is neither "true" nor "false"',
-        )
-    return text == "true"
+    try:
+        if claim is not None and proved(claim, value_of(made.node)):
+            return ""
+        if options.hash is Hash.KUSTOMIZE:
+            value_of(made.node)
+    except TextError as error:
+        raise manifests.refused(made, error) from None
+    return made.key.name
 
 
 def _hashes(manifests: Manifests, plain: Mapping[Key, str], options: Options) -> dict[Key, str]:
@@ -115,32 +152,32 @@ def _name(plain: str, suffix: str) -> str:
     return f"{plain}-{suffix}"
 
 
-def naming_edits(manifests: Manifests, names: ContentNames, options: Options) -> Iterator[Edit]:
+def naming_edits(manifests: Manifests, names: ContentNames) -> Iterator[Edit]:
     """The edits for these names: of the sources, and of everything that refers to them."""
     for key, new in names.new.items():
         yield from _rename(manifests.sources[key].object, new)
-    for holder in manifests.objects if names.new else ():
+    granted: dict[tuple[int, Path], list[tuple[Place, str]]] = {}
+    for place in names.places if names.new else ():
         try:
-            for path, name in _followed(holder, names.new, name_fields(holder, options)):
-                yield Edit(holder, Put(path[:-1], {path[-1]: name}))
+            name = _new_name(place, names.new)
         except TextError as error:
-            raise manifests.refused(holder, error) from None
+            raise manifests.refused(place.holder, error) from None
+        if name and place.field.among[0]:
+            granted.setdefault((id(place.holder), place.path), []).append((place, name))
+        elif name:
+            yield _edit(place, place.prefix + name)
+    for together in granted.values():
+        yield _edit(together[0][0], _granted(together))
 
 
-def name_fields(holder: ManifestObject, options: Options) -> tuple[Field, ...]:
-    """The fields of an object that may name a source."""
-    return _name_fields(holder.group, holder.key.kind, options.custom)
-
-
-@lru_cache
-def _name_fields(group: str, kind: str, custom: CustomKinds) -> tuple[Field, ...]:
-    return (*fields(group, kind, custom.tables.kinds), *custom.fields.get((group, kind), ()))
+def _edit(place: Place, value: Value) -> Edit:
+    *above, last = (*place.holder.path, *place.path)
+    return Edit(place.holder, Put(tuple(above), {last: value}))
 
 
 def _rename(made: ManifestObject, new: str) -> Iterator[Edit]:
     claim = made.claim()
-    is_ours = claim is not None and claim.scheme is Scheme.REROLL
-    labels, annotations = marks(claim.plain if claim and is_ours else made.key.name)
+    labels, annotations = marks(claim.plain if claim and _is_ours(made) else made.key.name)
     kept = {n: v for n, v in KEPT_BY_TOOLS.items() if n not in made.annotations}
     puts: tuple[tuple[Path, Mapping[str, Value]], ...] = (
         (("metadata",), {"name": new}),
@@ -153,62 +190,45 @@ def _rename(made: ManifestObject, new: str) -> Iterator[Edit]:
             yield Edit(made, Put((*made.path, *path), dict(entries.items())))
 
 
-def _followed(
-    holder: ManifestObject, new: Mapping[Key, str], known: tuple[Field, ...]
-) -> Iterator[tuple[Path, str]]:
-    """Where an object names a source that is renamed, and the text that replaces it."""
-    for field in known:
-        for place in _places(field, holder.node, field.path, ()):
-            if name := _new_text(field, holder, place, new):
-                yield (*holder.path, *place.path), name
-
-
-class _Place(NamedTuple):
-    path: Path
-    node: Node
-    parent: Node | None
-
-
-def _places(
-    field: Field, node: Node, rest: Path, path: Path, parent: Node | None = None
-) -> Iterator[_Place]:
-    """Each place of a field in an object."""
-    if not rest:
-        yield _Place(path, node, parent)
-    elif rest[0] == EACH:
-        for index, item in enumerate(items_at(node, ()) or ()):
-            yield from _places(field, item, rest[1:], (*path, index), node)
-    elif (below := child(node, rest[0])) is not None and (
-        not field.among[0] or len(rest) != 2 or _is_among(field, node)
-    ):
-        yield from _places(field, below, rest[1:], (*path, rest[0]), node)
-
-
-def _is_among(field: Field, node: Node) -> bool:
-    beside = items_at(node, (field.among[0],)) or ()
-    return any(item.text in {field.among[1], EACH} for item in beside)
-
-
-def _new_text(
-    field: Field, holder: ManifestObject, place: _Place, new: Mapping[Key, str]
-) -> str | None:
-    text = place.node.text or ""
-    prefix, slash, name = text.rpartition("/") if field.has_namespace else ("", "", text)
-    namespace = prefix or _namespace_beside(field, place.parent)
-    if namespace or holder.key.kind not in WITHOUT_NAMESPACE:
-        found = new.get(Key(field.source, namespace or holder.key.namespace, name))
-        return f"{prefix}{slash}{found}" if found else None
-    names = {of for key, of in new.items() if (key.kind, key.name) == (field.source, name)}
+def _new_name(place: Place, new: Mapping[Key, str]) -> str | None:
+    names = {new[key] for key in place.sources if key in new}
     if len(names) > 1:
         raise TextError(
             place.node.start,
-            f"{shown(holder.key)} names {field.source} {name}, which several namespaces have; "
-            f'give those `{NAMES}: "false"`',
+            f"{shown(place.holder.key)} names {place.field.source} {place.sources[0].name}, which "
+            f"several namespaces have; give those `{NAMES}: never`",
         )
     return next(iter(names), None)
 
 
-def _namespace_beside(field: Field, parent: Node | None) -> str:
-    if parent is None or field.path[-1] != "name":
-        return ""
-    return text_at(parent, ("namespace",))
+def _granted(together: list[tuple[Place, str]]) -> Value:
+    """What a rule names instead: all new names, and the old one if it means another kind too."""
+    place = together[0][0]
+    followed = {each.field.among[1] for each, _ in together}
+    beside = items_at(place.holder.node, (*place.path[:-2], "resources")) or ()
+    old = [place.node.text or ""] if any(item.text not in followed for item in beside) else []
+    names = tuple(dict.fromkeys((*(name for _, name in together), *old)))
+    return names if len(names) > 1 else names[0]
+
+
+def names_notes(manifests: Manifests, names: ContentNames) -> Iterator[str]:
+    """Which sources keep their names and why, and what does not follow a new one."""
+    mentions: dict[Key, list[Mention]] = {}
+    for mention in names.mentions:
+        if mention.source in names.kept or not mention.follows:
+            mentions.setdefault(mention.source, []).append(mention)
+    for key, (first, *more) in mentions.items():
+        others = f" (and {len(more)} more)" if more else ""
+        start = f"{first.where}: {first.what}{others}; {shown(key)}"
+        if key in names.kept:
+            yield f"{start} keeps its name, unless it has {NAMES}: always"
+        elif key in names.new:
+            yield (
+                f"{start} is now {names.new[key]}, which this does not follow; describe the kind "
+                f"in --config, or keep the name with {NAMES}: never"
+            )
+    for reason in (UNUSED, EMPTY):
+        keys = [shown(key) for key in manifests.sources if names.kept.get(key) == reason]
+        if keys:
+            rest = f" and {len(keys) - _MOST} more" if len(keys) > _MOST else ""
+            yield f"name kept, because {reason}: {', '.join(keys[:_MOST])}{rest}"

@@ -85,6 +85,7 @@ class Side:
             for key, source in manifests.sources.items()
             if (claim := source.object.claim())
         }
+        self._meant = manifests.meant
 
     def template(self, workload: ManifestWorkload) -> Any:
         """The pod template as values; empty fields say nothing."""
@@ -97,7 +98,7 @@ class Side:
         for reference in references_of(workload, self.contents):
             content = self.contents.get(reference.source)
             if content is not None and not content.ignored:
-                key = self.plain.get(reference.source, reference.source)
+                key = self.plain.get(self._meant(reference.source), reference.source)
                 used.setdefault(key, {}).update(_digests(reference, content))
         return used
 

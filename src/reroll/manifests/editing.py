@@ -10,8 +10,9 @@ from typing import Any
 
 from reroll.manifests.model import Edit, Manifests, refuse
 from reroll.manifests.text.compose import Document, compose
-from reroll.manifests.text.edits import Put, TextEdit, apply_text_edits, put
+from reroll.manifests.text.edits import TWICE, Put, TextEdit, apply_text_edits, put
 from reroll.manifests.text.errors import TextError
+from reroll.manifests.text.nodes import Path
 from reroll.manifests.text.scalars import value_of
 
 _BEGINS = re.compile(r"(?:[ \t]*+(?:#[^\n]*+)?\r?\n)*+(---(?=\s|$)|%)?")
@@ -21,7 +22,7 @@ def apply_edits(manifests: Manifests, edits: list[Edit]) -> bytes:
     """The stream with all edits."""
     by_input: dict[int, list[TextEdit]] = {}
     shared: dict[int, list[Edit]] = {}
-    problems = []
+    edits, problems = _merged(manifests, edits)
     for edit in edits:
         input_, document = edit.object.input, edit.object.document
         try:
@@ -35,11 +36,28 @@ def apply_edits(manifests: Manifests, edits: list[Edit]) -> bytes:
     for together in shared.values():
         problems += _side_effects(manifests, together, by_input[together[0].object.input])
     refuse(problems)
-    texts = [
-        apply_text_edits(text, by_input[number]) if number in by_input else text
-        for number, text in enumerate(manifests.texts)
-    ]
+    texts = list(manifests.texts)
+    for number, text_edits in by_input.items():
+        try:
+            texts[number] = apply_text_edits(texts[number], text_edits)
+        except TextError as error:
+            problems.append(f"{manifests.position(number, error.position)}: {error}")
+    refuse(problems)
     return (manifests.mark + _joined(texts)).encode()
+
+
+def _merged(manifests: Manifests, edits: list[Edit]) -> tuple[list[Edit], list[str]]:
+    """The edits, one for each mapping, and the problem where two want different values."""
+    by_place: dict[tuple[int, Path], Edit] = {}
+    problems = []
+    for edit in edits:
+        path, entries = edit.put
+        place = id(edit.object.document), path
+        there = by_place.setdefault(place, Edit(edit.object, Put(path, {}))).put.entries
+        if any(there.get(step, value) != value for step, value in entries.items()):
+            problems.append(f"{manifests.where(edit.object)}: {TWICE}")
+        there |= entries
+    return list(by_place.values()), problems
 
 
 def _side_effects(
@@ -48,11 +66,15 @@ def _side_effects(
     """The problem if the edits of a document with aliases do more than they should."""
     first = together[0].object
     document = first.document
-    wanted = value_of(document.root)
-    for edit in together:
-        put_value(wanted, edit.put)
-    after = _edited(manifests.texts[first.input], document, text_edits)
-    if [value_of(each.root) for each in compose(after)] != [wanted]:
+    try:
+        wanted = value_of(document.root)
+        for edit in together:
+            put_value(wanted, edit.put)
+        after = _edited(manifests.texts[first.input], document, text_edits)
+        is_wanted = [value_of(each.root) for each in compose(after)] == [wanted]
+    except TextError:
+        is_wanted = False
+    if not is_wanted:
         yield (
             f"{manifests.where(first)}: this cannot be edited without changing another place that "
             "shares it by a YAML anchor; write out what is shared"
@@ -79,8 +101,11 @@ def put_value(value: Any, change: Put) -> None:
         if isinstance(value, dict) and value.get(step) is None:
             value[step] = {}
         value = value[step]
-    for step, new in change.entries.items():
-        value[step] = new
+    for step, new in reversed(change.entries.items()):
+        if isinstance(new, tuple) and isinstance(step, int):
+            value[step : step + 1] = new  # From the last to the first, so that numbers stay.
+        else:
+            value[step] = new
 
 
 def _joined(texts: list[str]) -> str:

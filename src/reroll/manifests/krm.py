@@ -48,6 +48,7 @@ OPTIONS: dict[str, Callable[[Any], Any]] = {
     "annotation": _text,
     "per-source": _boolean,
     "names": _boolean,
+    "all-names": _boolean,
     "hash": _hash,
     "namespace": _text,
     "strict": _boolean,
@@ -61,20 +62,23 @@ def resource_list(given: list[Input]) -> Node | None:
         return None
     try:
         document = next(compose(decoded(given[0])), None)
+        is_list = document and text_at(document.root, ("kind",)) == "ResourceList"
     except (TextError, BadInputError):
         return None
-    if document is None or text_at(document.root, ("kind",)) != "ResourceList":
-        return None
-    return document.root
+    return document.root if document and is_list else None
 
 
 def configured(options: Options, root: Node) -> Options:
     """The options with what the function config of a ResourceList says."""
     if options.attach_image:
         raise BadInputError("--with-attach-job adds to a stream, not to a ResourceList")
-    node = at(root, ("functionConfig",))
+    try:
+        node = at(root, ("functionConfig",))
+        config = value_of(node) if node is not None else None
+    except TextError as error:
+        raise BadInputError(f"functionConfig: {error}") from None
     values = {}
-    for name, value in _settings(value_of(node) or {} if node is not None else {}).items():
+    for name, value in _settings(config or {}).items():
         flag = _CAMEL.sub(r"-\1", str(name)).lower()
         if flag not in OPTIONS:
             known = ", ".join(OPTIONS)
@@ -83,6 +87,8 @@ def configured(options: Options, root: Node) -> Options:
             values[flag.replace("-", "_")] = OPTIONS[flag](value)
         except ValueError as error:
             raise BadInputError(f"functionConfig: {name}: {value!r} {error}") from None
+    if values.get("all_names"):
+        values["names"] = True
     return msgspec.structs.replace(options, **values)
 
 

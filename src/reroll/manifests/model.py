@@ -2,7 +2,7 @@
 
 import re
 from bisect import bisect_left
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
@@ -11,6 +11,7 @@ from reroll.core.model.key import Key
 from reroll.core.policy.policy import Policy
 from reroll.core.policy.references import Use
 from reroll.core.revisions.content_names import Named, claimed
+from reroll.core.tables.annotations import ENABLED
 from reroll.core.tables.kinds import Kind
 from reroll.core.tables.source_kinds import SourceKind
 from reroll.manifests.text.compose import Document
@@ -18,6 +19,18 @@ from reroll.manifests.text.edits import Put
 from reroll.manifests.text.errors import TextError
 from reroll.manifests.text.nodes import Node, Path, at
 from reroll.manifests.text.scalars import value_of
+
+if TYPE_CHECKING:
+    from reroll.manifests.places import Place
+    from reroll.manifests.uses import Mention
+
+_RENEWED = (
+    ("helm.sh/hook", ""),
+    ("argocd.argoproj.io/hook", "Sync"),
+    ("argocd.argoproj.io/sync-options", "Force=true"),
+    ("kustomize.toolkit.fluxcd.io/force", "nabled"),
+)
+"""Annotations with which tools delete an object and create it again, and what is in them."""
 
 
 class Input(NamedTuple):
@@ -65,10 +78,38 @@ class ManifestWorkload(msgspec.Struct, frozen=True, gc=False):
     def key(self) -> Key:
         return self.object.key
 
+    @property
+    def is_frozen(self) -> bool:
+        """Its template cannot be changed once it is in the cluster, and each deploy has the same.
+
+        A Job, unless it is a new one each time, or its owner asks for it by annotation.
+        """
+        if not self.kind.fixed or not self.key.name:
+            return False
+        annotations = self.object.annotations
+        return annotations.get(ENABLED) != "true" and not any(
+            name in annotations and text in annotations[name] for name, text in _RENEWED
+        )
+
     def template(self) -> Any:
         """The pod template as values."""
         node = at(self.object.node, self.kind.template)
         return value_of(node) if node is not None else {}
+
+
+class ContentNames(msgspec.Struct, frozen=True):
+    """Which sources get which names, see `content_names`."""
+
+    new: dict[Key, str] = {}
+    """The new name of each source that gets one."""
+    named: frozenset[Key] = frozenset()
+    """The sources, as they are in the stream, that have a content name afterwards."""
+    places: "list[Place]" = []
+    """Every field that names a source."""
+    kept: dict[Key, str] = {}
+    """Why a source keeps its name although names are asked for."""
+    mentions: "list[Mention]" = []
+    """Uses that keep a name as it is, or that do not follow the new one."""
 
 
 class Edit(msgspec.Struct, frozen=True, gc=False):
@@ -106,10 +147,19 @@ class Manifests:
         self.workloads: list[ManifestWorkload] = []
         self.namespaces: dict[str, dict[str, str]] = {}
         """The annotations of the Namespaces."""
+        self.aliases: dict[Key, Key] = {}
+        """Sources under the keys by which objects mean them, see `Matcher`."""
+        self.notes: list[str] = []
+        """What is odd, and does not matter here."""
         self._breaks: dict[int, list[int]] = {}
 
     def contents(self) -> dict[Key, Content]:
-        return {key: source.content for key, source in self.sources.items()}
+        """By their keys, and by those with which workloads mean them."""
+        aliases = {alias: self.sources[key].content for alias, key in self.aliases.items()}
+        return aliases | {key: source.content for key, source in self.sources.items()}
+
+    def meant(self, key: Key) -> Key:
+        return self.aliases.get(key, key)
 
     def position(self, input_: int, offset: int) -> str:
         """`app.yaml:12:3`: file, line and column, as compilers write it."""
@@ -128,5 +178,5 @@ class Manifests:
 
 
 def shown(key: Key) -> str:
-    """A key in a sentence; without a namespace if none is known."""
-    return str(key) if key.namespace else f"{key.kind} {key.name}"
+    """A key in a sentence; without a namespace or a name if none is known."""
+    return str(key) if key.namespace and key.name else f"{key.kind} {key.name}".rstrip()

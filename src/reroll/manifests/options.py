@@ -15,7 +15,8 @@ from reroll.core.tables.catalog import TABLES, Tables
 from reroll.core.tables.fields import Field
 from reroll.core.tables.kinds import Kind
 
-ANNOTATION = "checksum/config"
+ANNOTATION = "checksum.reroll.dev/config"
+"""Not `checksum/config`: that is what charts call a checksum of their own."""
 NAMES = DOMAIN + "names"
 """The annotation with which a source decides whether it gets a content name."""
 
@@ -46,7 +47,9 @@ class Options(msgspec.Struct, frozen=True):
     per_source: bool = False
     strict: bool = False
     names: bool = False
-    """Sources get content names, unless their annotation says otherwise."""
+    """Sources that pods use get content names, unless something else uses them by name."""
+    all_names: bool = False
+    """With `names`: all sources do, unless their annotation says otherwise."""
     hash: Hash = Hash.REROLL
     attach_image: str = ""
     """Add a Job with this image that runs `reroll attach`."""

@@ -6,6 +6,7 @@ everything else has been read.
 
 import re
 from collections.abc import Iterable
+from functools import cache
 
 from reroll.manifests.options import NAMES
 from reroll.manifests.text.nodes import MappingNode, Node, Path, ScalarNode, SequenceNode, Step
@@ -20,8 +21,12 @@ def _spellings(char: str) -> str:
 
 
 _ESCAPE = re.compile(r"\\[/xuU\s]")
-_ESCAPED_NAMES = re.compile(r"(?:\\\s+)*".join(map(_spellings, NAMES)))
-"""The annotation in every way in which YAML and JSON can write it, also over several lines."""
+
+
+@cache
+def _escaped_names() -> re.Pattern[str]:
+    """The annotation in every way in which YAML and JSON can write it, also over several lines."""
+    return re.compile(r"(?:\\\s+)*".join(map(_spellings, NAMES)))
 
 
 def may_request_names(text: str) -> bool:
@@ -29,7 +34,7 @@ def may_request_names(text: str) -> bool:
     if NAMES in text:
         return True
     # The search for escaped names is slow, and most texts have no such escapes.
-    return bool(_ESCAPE.search(text) and _ESCAPED_NAMES.search(text))
+    return bool(_ESCAPE.search(text) and _escaped_names().search(text))
 
 
 def keep_only(node: Node, paths: Iterable[Path]) -> None:

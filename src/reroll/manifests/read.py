@@ -4,7 +4,9 @@ Bad input is reported all at once where that is possible: each problem is a sent
 with file, line and column. Lists are entered, so an object is a document or an item of one.
 """
 
+import re
 from collections.abc import Iterable, Iterator
+from typing import Any
 
 import msgspec
 
@@ -17,6 +19,7 @@ from reroll.core.policy.references import Use, uses
 from reroll.core.tables.annotations import DOMAIN
 from reroll.core.tables.kinds import Kind
 from reroll.core.tables.source_kinds import SourceKind
+from reroll.manifests.matching import AmbiguousError, Matcher
 from reroll.manifests.model import (
     BadInputError,
     Input,
@@ -36,15 +39,21 @@ from reroll.manifests.text.nodes import (
     MappingNode,
     Node,
     Path,
+    ScalarNode,
     at,
+    child,
+    is_merge,
+    is_null,
     items_at,
+    merged_into,
     resolve,
     resolve_at,
     text_at,
 )
-from reroll.manifests.text.scalars import value_of
+from reroll.manifests.text.scalars import key_of, meaning, value_of, without_nulls
 
 MARK = "\ufeff"
+_STEP = re.compile(r"\.([^.\[`]+)|\[(\d+)\]")
 _UNRENDERED = (
     "a template that was not rendered ({{ … }}); render it first, e.g. with `helm template`"
 )
@@ -100,6 +109,7 @@ class _Reader:
             for document in compose(self.manifests.texts[number]):
                 before = len(self.manifests.workloads)
                 self._add_document(number, document)
+                self._note_repeated(number, document)
                 if prune and not document.has_aliases:
                     new = self.manifests.workloads[before:]
                     paths = [(*each.object.path, *each.kind.annotations[:-1]) for each in new]
@@ -107,9 +117,18 @@ class _Reader:
         except TextError as error:
             self._problems.append(self._sentence(number, error))
 
+    def _note_repeated(self, number: int, document: Document) -> None:
+        for key in document.repeated:
+            self.manifests.notes.append(
+                f"{self.manifests.position(number, key.start)}: the key {(key.text or '')[:80]!r} "
+                "is there twice; the last one counts"
+            )
+
     def finished(self) -> Manifests:
         """The stream, once the policies are known; those of Namespaces may come last."""
-        self.manifests.workloads = [self._with_policy(each) for each in self.manifests.workloads]
+        matcher = Matcher(self.manifests.sources)
+        with_policies = [self._with_policy(each) for each in self.manifests.workloads]
+        self.manifests.workloads = [self._matched(matcher, each) for each in with_policies]
         refuse(self._problems)
         return self.manifests
 
@@ -120,6 +139,37 @@ class _Reader:
         where = self.manifests.where(workload.object) if found.problems else ""
         self._problems += (f"{where}: {problem.sentence}" for problem in found.problems)
         return msgspec.structs.replace(workload, policy=found)
+
+    def _matched(self, matcher: Matcher, workload: ManifestWorkload) -> ManifestWorkload:
+        """The workload with the names that its sources have here; how else it means them is kept.
+
+        What is renamed in the middle of kustomize's build is named as the build will name it.
+        """
+        if workload.policy.enabled is False:
+            return workload
+        uses = []
+        for use in workload.uses:
+            source = self._match(matcher, workload, use.kind, use.name)
+            name = source.name if source else use.name
+            uses.append(use if name == use.name else msgspec.structs.replace(use, name=name))
+        for pattern in workload.policy.sources:
+            if not (pattern.is_glob or pattern.namespace):
+                self._match(matcher, workload, pattern.kind, pattern.name)
+        return msgspec.structs.replace(workload, uses=tuple(uses))
+
+    def _match(
+        self, matcher: Matcher, workload: ManifestWorkload, kind: str, name: str
+    ) -> Key | None:
+        wanted = Key(kind, workload.key.namespace, name)
+        try:
+            source = matcher.find(wanted, workload.object)
+        except AmbiguousError as error:
+            where, who = self.manifests.where(workload.object), shown(workload.key)
+            self._problems.append(f"{where}: {who} refers to {kind} {name}, which {error}")
+            return None
+        if source is not None and source != wanted:
+            self.manifests.aliases[wanted._replace(name=source.name)] = source
+        return source
 
     def _sentence(self, number: int, error: TextError) -> str:
         text, position = self.manifests.texts[number], error.position
@@ -180,13 +230,22 @@ class _Reader:
 
 def _template_uses(added: ManifestObject, kind: Kind, node: Node) -> Iterator[Use]:
     try:
-        template = msgspec.convert(value_of(node), PodTemplate)
+        template = msgspec.convert(without_nulls(value_of(node)), PodTemplate)
     except msgspec.ValidationError as error:
         path = ".".join(kind.template)
         raise TextError(
-            node.start, f"`{path}` of {shown(added.key)} is not a pod template: {error}"
+            _field_at(node, str(error)).start,
+            f"`{path}` of {shown(added.key)} is not a pod template: {error}",
         ) from None
     return uses(template.spec) if template.spec else iter(())
+
+
+def _field_at(node: Node, problem: str) -> Node:
+    """The node that a decoder complains about: its path is at the end, `$.spec.volumes[0]`."""
+    for name, index in _STEP.findall(problem.rpartition("`$")[2]):
+        items = [each for each in items_at(node, ()) or () if not is_null(each)]
+        node = (child(node, name) if name else items[int(index)]) or node
+    return node
 
 
 def _objects(path: Path, node: Node) -> Iterator[tuple[Path, Node]]:
@@ -203,19 +262,27 @@ def _objects(path: Path, node: Node) -> Iterator[tuple[Path, Node]]:
 
 
 def _text(node: Node, path: Path) -> str:
-    found = at(node, path)
-    text = (found.text or "") if found is not None else ""
+    found, text = at(node, path), text_at(node, path)
     if found is not None and "{{" in text:
         raise TextError(found.start, _UNRENDERED)
     return text
 
 
 def _texts(node: Node, path: Path) -> dict[str, str]:
+    """The entries of a mapping that are text; of two with one name the last."""
     here = resolve_at(node, path)
     if not isinstance(here, MappingNode):
         return {}
-    values = value_of(here)
-    for name, value in values.items():
-        if name.startswith(DOMAIN) and not isinstance(value, str):
-            raise TextError(here.start, f"{name}: the value is not text; put it in quotes")
+    values: dict[str, Any] = {}
+    for merged in reversed([*merged_into(here)]):
+        values |= _texts(merged, ())
+    for key, each in here.pairs():
+        if is_merge(key):
+            continue
+        name, scalar = key_of(key), resolve(each)
+        values[name] = meaning(scalar) if isinstance(scalar, ScalarNode) else scalar
+        if name.startswith(DOMAIN):
+            here.check_unique(key.text)
+            if not isinstance(values[name], str | None):
+                raise TextError(here.start, f"{name}: the value is not text; put it in quotes")
     return {name: value for name, value in values.items() if isinstance(value, str)}

@@ -12,13 +12,20 @@ from reroll.core.model.key import Key
 from reroll.core.model.reference import Reference
 from reroll.core.tables.annotations import ALLOW_FROM
 from reroll.manifests.checksums import Used, checksums
-from reroll.manifests.content_names import ContentNames, content_names, naming_edits
 from reroll.manifests.editing import apply_edits
-from reroll.manifests.model import Edit, Input, Manifests, ManifestWorkload, refuse, shown
-from reroll.manifests.options import Options
+from reroll.manifests.model import (
+    ContentNames,
+    Edit,
+    Input,
+    Manifests,
+    ManifestWorkload,
+    refuse,
+    shown,
+)
+from reroll.manifests.options import NAMES, Options
 from reroll.manifests.read import read
 from reroll.manifests.references import Contents, references_of, undefined
-from reroll.manifests.report import summary, unfollowed
+from reroll.manifests.report import frozen, outdated, summary
 from reroll.manifests.text.edits import Put
 
 _LONGEST_NAME = 63
@@ -39,17 +46,33 @@ def render(inputs: Iterable[Input], options: Options, lookup: Lookup | None = No
     """The stream with content names, checksums and, where asked for, Jobs that attach."""
     manifests = read(inputs, options, prune=not options.names)
     elsewhere = lookup(undefined(manifests)) if lookup else {}
-    names = content_names(manifests, options)
-    renames = list(naming_edits(manifests, names, options))
+    names, renames, notes = _names(manifests, options)
     stamps = checksum_edits(manifests, options, elsewhere, names)
     data = apply_edits(manifests, [*renames, *stamps])
     if options.attach_image:
         data += _attach_jobs(data, options)
     return Rendered(
         data,
-        list(unfollowed(manifests, names.new, options)),
-        list(summary(manifests, names.new, renames, stamps)),
+        [
+            *manifests.notes,
+            *outdated(manifests),
+            *frozen(manifests),
+            *notes,
+        ],
+        list(summary(manifests, names, renames, stamps)),
     )
+
+
+def _names(manifests: Manifests, options: Options) -> tuple[ContentNames, list[Edit], list[str]]:
+    """The content names, their edits and what to say of them; most streams have none."""
+    asked = (NAMES in source.object.annotations for source in manifests.sources.values())
+    if not options.names and not any(asked):
+        return ContentNames(), [], []
+    from reroll.manifests.content_names import content_names, names_notes, naming_edits
+
+    names = content_names(manifests, options)
+    edits = list(naming_edits(manifests, names))
+    return names, edits, list(names_notes(manifests, names))
 
 
 def _attach_jobs(data: bytes, options: Options) -> bytes:
@@ -73,10 +96,13 @@ def checksum_edits(
     refuse([p for each in workloads for p in _forbidden(manifests, each, contents)])
     if options.strict:
         refuse([p for each in workloads for p in _unmet(manifests, each, contents)])
+    aliases = {alias for alias, key in manifests.aliases.items() if key in names.named}
+    named = names.named | aliases
     wanted = [
         (workload, name, used)
         for workload, references in workloads
-        for name, used in _annotations(workload, references, contents, options, names)
+        if not workload.is_frozen
+        for name, used in _annotations(workload, references, contents, options, named)
     ]
     used_in = [(workload.key.namespace, used) for workload, _, used in wanted]
     edits: list[Edit] = []
@@ -95,27 +121,27 @@ def _annotations(
     references: tuple[Reference, ...],
     contents: Contents,
     options: Options,
-    names: ContentNames,
+    named: frozenset[Key],
 ) -> Iterator[tuple[str, list[Used]]]:
     """Each annotation that a workload gets, and what its checksum is of."""
     used = [
         Used(reference, contents[reference.source])
         for reference in references
         # A content name in the template is enough; one that only an annotation names is not.
-        if (reference.added or reference.source not in names.named)
+        if (reference.added or reference.source not in named)
         and reference.source in contents
         and not contents[reference.source].ignored
     ]
     if options.per_source:
         for each in used:
             yield _annotation_of(each.reference.source, workload, options.annotation), [each]
-    elif used or not references:
+    elif used:
         # Where all sources are elsewhere, nothing is known, and what is there stays.
         yield options.annotation, used
 
 
 def _annotation_of(source: Key, workload: ManifestWorkload, annotation: str) -> str:
-    """The annotation of one source: `checksum/configmap-app`."""
+    """The annotation of one source: `checksum.reroll.dev/configmap-app`."""
     prefix, slash, _ = annotation.rpartition("/")
     namespace = "" if source.namespace == workload.key.namespace else f"{source.namespace}-"
     name = f"{source.kind.lower()}-{namespace}{source.name}"

@@ -61,6 +61,7 @@ def _values(kind: SourceKind, field: str, node: Node | None) -> dict[str, bytes]
         return {}
     if not isinstance(here, MappingNode):
         raise TextError(here.start, f"`{field}` of a {kind.name} has to be a mapping")
+    here.check_unique()
     values: dict[str, bytes] = {}
     for key, value in here.pairs():
         if is_merge(key):

@@ -58,7 +58,7 @@ def _add_checksum_flags(checksums: argparse._ActionsContainer) -> None:
     checksums.add_argument(
         "--per-source",
         action="store_true",
-        help="one annotation for each source, such as checksum/configmap-app",
+        help="one annotation for each source, such as checksum.reroll.dev/configmap-app",
     )
     checksums.add_argument(
         "--key-file",
@@ -71,8 +71,14 @@ def _add_name_flags(names: argparse._ActionsContainer) -> None:
     names.add_argument(
         "--names",
         action="store_true",
-        help="make each ConfigMap and Secret an immutable <name>-<hash>, and let all references "
-        f'follow; the annotation {NAMES}: "true" or "false" on one decides for itself',
+        help="make the ConfigMaps and Secrets that pods use an immutable <name>-<hash>, and let "
+        "all references follow; one that something else uses by its name keeps it, and the "
+        f"annotation {NAMES}: always or never on one decides for itself",
+    )
+    names.add_argument(
+        "--all-names",
+        action="store_true",
+        help="the same for all of them, whatever uses them",
     )
     names.add_argument(
         "--hash",
@@ -184,7 +190,8 @@ def _options(args: argparse.Namespace) -> Options:
         annotation=args.annotation,
         per_source=args.per_source,
         strict=args.strict,
-        names=args.names,
+        names=args.names or args.all_names,
+        all_names=args.all_names,
         hash=Hash(args.hash),
         attach_image=args.attach_image if args.with_attach_job else "",
     )

@@ -12,8 +12,7 @@ from typing import Any
 
 import msgspec
 
-from reroll.manifests.text.errors import TextError, check_depth, check_keys
-from reroll.manifests.text.json_reader import SPACE, JsonReader, NotJsonError
+from reroll.manifests.text.errors import TextError, check_depth
 from reroll.manifests.text.nodes import (
     AliasNode,
     CollectionNode,
@@ -21,13 +20,22 @@ from reroll.manifests.text.nodes import (
     Node,
     ScalarNode,
     SequenceNode,
+    repeated_keys,
 )
 
 LARGEST = 1_000_000
 """How many parts a document may have once its aliases are written out, beyond its length."""
 
+_FIRST = re.compile(r"[ \t\r\n]*(.?)")
 _MARK = re.compile(r"^---(?=\s|$)", re.MULTILINE)
 _SURROGATE = re.compile(r"\\u[dD][89aAbB]")
+
+
+_HINTS = {
+    "unknown escape character": "; write it without the backslash",
+    "found unexpected ':'": "; put the word in quotes",
+}
+"""For what kubectl's reader takes and this one does not."""
 
 
 class Document(msgspec.Struct, gc=False):
@@ -38,6 +46,8 @@ class Document(msgspec.Struct, gc=False):
     root: Node
     has_aliases: bool = False
     is_json: bool = False
+    repeated: list[Node] = []
+    """Keys that their mappings have twice."""
 
 
 def compose(text: str) -> Iterator[Document]:
@@ -59,16 +69,18 @@ def compose(text: str) -> Iterator[Document]:
 
 
 def _looks_like_json(text: str, start: int) -> bool:
-    found = SPACE.match(text, start)
-    return found is not None and text[found.end() : found.end() + 1] in {"{", "["}
+    found = _FIRST.match(text, start)
+    return found is not None and found[1] in {"{", "["}
 
 
 def _json(text: str, start: int, end: int) -> list[Document] | None:
     """The JSON documents there; `None` if that is no JSON."""
+    from reroll.manifests.text.json_reader import JsonReader, NotJsonError
+
     try:
         return [
-            Document(root.start, root.end, root, is_json=True)
-            for root in JsonReader(text).roots(start, end)
+            Document(root.start, root.end, root, is_json=True, repeated=repeated)
+            for root, repeated in JsonReader(text).roots(start, end)
         ]
     except NotJsonError:
         return None
@@ -87,7 +99,8 @@ def _yaml(text: str, start: int, end: int) -> Iterator[Document]:
     except yaml.MarkedYAMLError as problem:
         position = _position(problem.problem_mark, problem.context_mark)
         message = ": ".join(part for part in (problem.context, problem.problem) if part)
-        raise TextError(start + position, f"broken YAML: {message}", is_broken=True) from None
+        hint = next((hint for words, hint in _HINTS.items() if words in message), "")
+        raise TextError(start + position, f"broken YAML: {message}{hint}", is_broken=True) from None
     except yaml.reader.ReaderError as problem:
         raise TextError(start + problem.position, f"broken YAML: {problem.reason}") from None
 
@@ -104,6 +117,7 @@ class _Composer:
         self._base = base
         self._anchors: dict[str, ScalarNode | CollectionNode] = {}
         self._aliases = 0
+        self._repeated: list[Node] = []
 
     def documents(self) -> Iterator[Document]:
         from yaml import DocumentStartEvent, StreamEndEvent
@@ -112,12 +126,12 @@ class _Composer:
             if not isinstance(event, DocumentStartEvent):
                 continue
             start = self._base + _position(event.end_mark)
-            self._anchors, self._aliases = {}, 0
+            self._anchors, self._aliases, self._repeated = {}, 0, []
             root, end = self._document()
             if self._aliases:
                 _check_expansion(root, end - start)
             if not (isinstance(root, ScalarNode) and not root.text and not root.style):
-                yield Document(start, end, root, self._aliases > 0)
+                yield Document(start, end, root, self._aliases > 0, repeated=self._repeated)
 
     def _document(self) -> tuple[Node, int]:
         """The root, and where the document ends."""
@@ -155,9 +169,14 @@ class _Composer:
             else:
                 closed = open_.pop()
                 closed.end = end
-                if kind is events.MappingEndEvent:
-                    check_keys(closed.children[::2])
+                if isinstance(closed, MappingNode):
+                    self._note_repeated(closed)
                 siblings = open_[-1].children if open_ else top
+
+    def _note_repeated(self, mapping: MappingNode) -> None:
+        if repeated := repeated_keys(mapping.children[::2]):
+            mapping.repeated = repeated
+            self._repeated += repeated
 
     def _alias(self, name: str, start: int, end: int, open_: list[CollectionNode]) -> AliasNode:
         target = self._anchors.get(name)

@@ -28,7 +28,8 @@ from reroll.manifests.text.nodes import (
 )
 from reroll.manifests.text.scalars import meaning, plain_meaning
 
-Value: TypeAlias = str | bool
+Value: TypeAlias = str | bool | tuple[str, ...]
+"""Several texts stand in the place of one item of a list."""
 Entries: TypeAlias = "dict[str, Value | Entries]"
 
 _PLAIN = re.compile(r"[A-Za-z0-9][-A-Za-z0-9_./]*")
@@ -38,7 +39,9 @@ _ODD_BREAK = re.compile("[\r\x85\u2028\u2029]")
 """What YAML takes for the end of a line besides a line feed."""
 _QUESTION = re.compile(r"\?[ \t]*\Z")
 _COLON = re.compile(r"[ \t]*:")
+_DASH = re.compile(r"(.*-[ \t]+)\Z")
 INDENT = 2
+TWICE = "this would have to be edited in two ways at once; write out what is shared, or report it"
 
 
 class TextEdit(NamedTuple):
@@ -60,10 +63,12 @@ class Put(NamedTuple):
 
 
 def apply_text_edits(text: str, edits: Iterable[TextEdit]) -> str:
-    """The text with all edits, which do not overlap."""
+    """The text with all edits; a `TextError` if two of them are of one place."""
     parts: list[str] = []
     done = 0
     for edit in sorted(set(edits)):
+        if edit.start < done:
+            raise TextError(edit.start, TWICE)
         parts += (text[done : edit.start], edit.text)
         done = edit.end
     return "".join((*parts, text[done:]))
@@ -101,7 +106,7 @@ class _Editor:
         missing: Entries = {}
         for name, value in entries.items():
             if pair := _step(here, name):
-                edits += self._replace(pair[1], value)
+                edits += self._replace(pair[1], value, here)
             else:
                 missing[str(name)] = value
         if missing:
@@ -122,7 +127,10 @@ class _Editor:
             TextEdit(alias.start, alias.end, f"{{<<: {name}, {_braced(_nested((), entries))[1:]}")
         ]
 
-    def _replace(self, old: Node, value: Value) -> list[TextEdit]:
+    def _replace(self, old: Node, value: Value, parent: Node) -> list[TextEdit]:
+        if isinstance(value, tuple):
+            first, *others = value
+            return [*self._replace(old, first, parent), self._behind(old, others, parent)]
         if isinstance(old, AliasNode):
             same = isinstance(old.target, ScalarNode) and meaning(old.target) == value
             return [] if same else [TextEdit(old.start, old.end, _literal(value))]
@@ -138,6 +146,17 @@ class _Editor:
         if start >= old.end:
             return [TextEdit(old.end, old.end, f" {_literal(value)}")]
         return [TextEdit(start, old.end, _literal(value, old.style))]
+
+    def _behind(self, old: Node, others: Iterable[str], parent: Node) -> TextEdit:
+        """More items of a list, after one of it."""
+        if isinstance(parent, SequenceNode) and parent.flow:
+            return TextEdit(old.end, old.end, "".join(f", {_literal(each)}" for each in others))
+        dash = _DASH.match(self._text[self._line_start(old.start) : old.start])
+        if dash is None or (isinstance(old, ScalarNode) and old.style in {"|", ">"}):
+            raise TextError(old.start, "this item of a list cannot be edited; write `- name`")
+        end, item = self._line_end(old.end), dash[1].rpartition("-")
+        start = self._break(old.end) + " " * len(item[0]) + "-" + item[2]
+        return TextEdit(end, end, "".join(start + _literal(each) for each in others))
 
     def _fill(self, parent: Node, key: Node | None, old: ScalarNode, entries: Entries) -> TextEdit:
         """A mapping in the place of nothing."""

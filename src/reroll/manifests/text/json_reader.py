@@ -9,8 +9,8 @@ from collections.abc import Iterator
 
 import msgspec
 
-from reroll.manifests.text.errors import TextError, check_depth, check_keys
-from reroll.manifests.text.nodes import MappingNode, Node, ScalarNode, SequenceNode
+from reroll.manifests.text.errors import TextError, check_depth
+from reroll.manifests.text.nodes import MappingNode, Node, ScalarNode, SequenceNode, repeated_keys
 
 
 class NotJsonError(Exception):
@@ -29,13 +29,15 @@ class JsonReader:
     def __init__(self, text: str) -> None:
         self._text = text
 
-    def roots(self, start: int, end: int) -> Iterator[Node]:
+    def roots(self, start: int, end: int) -> Iterator[tuple[Node, list[Node]]]:
+        """Each document, and the keys that its mappings have twice."""
         start = self._skip(start)
         while start < end:
             if self._text[start] not in "{[":
                 raise NotJsonError
+            self._repeated: list[Node] = []
             root = self._node(start, 1)
-            yield root
+            yield root, self._repeated
             start = self._skip(root.end)
 
     def _skip(self, position: int) -> int:
@@ -82,8 +84,11 @@ class JsonReader:
                 raise NotJsonError
             children += (key, self._node(self._skip(colon + 1), depth + 1))
             self._last = children[-1].end
-        check_keys(children[::2])
-        return MappingNode(start, self._last, start + 1, flow=True, children=children)
+        repeated = repeated_keys(children[::2])
+        self._repeated += repeated
+        node = MappingNode(start, self._last, start + 1, flow=True, children=children)
+        node.repeated = repeated or None
+        return node
 
     def _sequence(self, start: int, depth: int) -> SequenceNode:
         children: list[Node] = []

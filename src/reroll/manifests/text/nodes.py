@@ -10,6 +10,8 @@ from typing import ClassVar, TypeAlias
 
 import msgspec
 
+from reroll.manifests.text.errors import TextError
+
 
 class ScalarNode(msgspec.Struct, gc=False):
     start: int
@@ -29,6 +31,8 @@ class MappingNode(msgspec.Struct, gc=False):
     flow: bool
     children: "list[Node]"
     anchor: str | None = None
+    repeated: "list[Node] | None" = None
+    """Keys that stood there before. Who reads or edits such an entry gets a `TextError`."""
     text: ClassVar[None] = None
 
     def pairs(self) -> "Iterator[tuple[KeyNode, Node]]":
@@ -36,10 +40,19 @@ class MappingNode(msgspec.Struct, gc=False):
         return zip(children, children, strict=True)  # type: ignore[arg-type]  # the composer saw to it
 
     def pair(self, name: str) -> "tuple[KeyNode, Node] | None":
+        if self.repeated:
+            self.check_unique(name)
         for pair in self.pairs():
             if pair[0].text == name:
                 return pair
         return None
+
+    def check_unique(self, name: str | None = None) -> None:
+        """Refuse that this entry, or any, is there twice."""
+        for key in self.repeated or ():
+            if name in {None, key.text}:
+                text = (key.text or "")[:80]
+                raise TextError(key.start, f"the key {text!r} is there twice; take one away")
 
 
 class SequenceNode(msgspec.Struct, gc=False):
@@ -66,6 +79,8 @@ Node: TypeAlias = ScalarNode | MappingNode | SequenceNode | AliasNode
 Step: TypeAlias = str | int
 Path: TypeAlias = tuple[Step, ...]
 MERGE = "<<"
+NULLS = frozenset(("", "~", "null", "Null", "NULL"))
+"""How "nothing" is written without quotes."""
 
 
 def resolve(node: Node) -> ScalarNode | MappingNode | SequenceNode:
@@ -75,6 +90,12 @@ def resolve(node: Node) -> ScalarNode | MappingNode | SequenceNode:
 
 def is_merge(key: Node) -> bool:
     return isinstance(key, ScalarNode) and key.text == MERGE and not key.style
+
+
+def is_null(node: Node) -> bool:
+    """Whether Kubernetes reads it as absent: `value:` and `value: null` say nothing."""
+    here = resolve(node)
+    return isinstance(here, ScalarNode) and here.text in NULLS and not (here.style or here.tag)
 
 
 def child(node: Node, step: Step) -> Node | None:
@@ -113,9 +134,9 @@ def at(node: Node, path: Path) -> Node | None:
 
 
 def text_at(node: Node, path: Path) -> str:
-    """The text of the scalar at a path; empty if there is none."""
+    """The text of the scalar at a path; empty if there is none, or null."""
     found = at(node, path)
-    return (found.text or "") if found is not None else ""
+    return "" if found is None or is_null(found) else found.text or ""
 
 
 def resolve_at(node: Node, path: Path) -> ScalarNode | CollectionNode | None:
@@ -128,3 +149,21 @@ def items_at(node: Node, path: Path) -> "list[Node] | None":
     """The items of the list at a path, also through an alias."""
     here = resolve_at(node, path)
     return here.children if isinstance(here, SequenceNode) else None
+
+
+def repeated_keys(keys: list[Node]) -> list[Node]:
+    """The keys of a mapping that stood there before; none may be a collection."""
+    names = {key.text for key in keys}
+    if len(names) == len(keys) and None not in names:
+        return []
+    known: set[str] = set()
+    repeated = []
+    for key in keys:
+        name = key.text
+        if name is None:
+            sentence = "a list or a mapping is used as a key; keys have to be text"
+            raise TextError(key.start, sentence, is_broken=True)
+        if name in known:
+            repeated.append(key)
+        known.add(name)
+    return repeated

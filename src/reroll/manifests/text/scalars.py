@@ -12,6 +12,7 @@ from typing import Any
 
 from reroll.manifests.text.nodes import (
     MERGE,
+    NULLS,
     KeyNode,
     Node,
     ScalarNode,
@@ -28,7 +29,7 @@ _CONSTANTS: dict[str, bool | float | None] = {
     **dict.fromkeys(
         ("n", "N", "no", "No", "NO", "false", "False", "FALSE", "off", "Off", "OFF"), False
     ),
-    **dict.fromkeys(("", "~", "null", "Null", "NULL"), None),
+    **dict.fromkeys(NULLS, None),
     **dict.fromkeys((".nan", ".NaN", ".NAN"), float("nan")),
     **dict.fromkeys((".inf", ".Inf", ".INF", "+.inf", "+.Inf", "+.INF"), float("inf")),
     **dict.fromkeys(("-.inf", "-.Inf", "-.INF"), float("-inf")),
@@ -80,6 +81,7 @@ def value_of(node: Node) -> Any:
         return meaning(here)
     if isinstance(here, SequenceNode):
         return [value_of(each) for each in here.children]
+    here.check_unique()
     own = {key_of(key): value_of(each) for key, each in here.pairs() if key.text != MERGE}
     if len(own) * 2 == len(here.children):
         return own
@@ -89,6 +91,15 @@ def value_of(node: Node) -> Any:
     for merged in merged_into(here):
         own = value_of(merged) | own
     return own
+
+
+def without_nulls(value: Any) -> Any:
+    """The value less what is null, however deep: the API server reads null as absent."""
+    if isinstance(value, dict):
+        return {key: without_nulls(each) for key, each in value.items() if each is not None}
+    if isinstance(value, list):
+        return [without_nulls(each) for each in value if each is not None]
+    return value
 
 
 def key_of(key: KeyNode) -> str:
