@@ -7,8 +7,8 @@ import pytest
 from prometheus_client import CollectorRegistry
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
-from tests.kube.servers import drop
 from tests.kube.fakes import StillClock
+from tests.kube.servers import drop
 
 from reroll.controller.server import FRESH_SECONDS, MOST, Metrics, server
 from reroll.http.server import BURST, Asked, Reply, Server

@@ -345,9 +345,7 @@ async def test_who_lets_most_connections_wait_for_a_handshake_loses_them(secured
     monkeypatch.setattr(tls, "OF_ONE", 1)
     first = await silent(secured, "127.0.0.2", 3)
     async with asyncio.timeout(30):
-        more = await asyncio.open_connection(
-            "127.0.0.1", secured.port, local_addr=("127.0.0.2", 0)
-        )
+        more = await asyncio.open_connection("127.0.0.1", secured.port, local_addr=("127.0.0.2", 0))
         assert await end(first[1][0]) == b""  # the oldest that waits
     assert secured._listener.waiting == 2
     assert await greet(secured, "127.0.0.1")

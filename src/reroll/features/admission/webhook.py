@@ -47,7 +47,7 @@ class _Metadata(msgspec.Struct, gc=False):
 
 class _Pod(msgspec.Struct, gc=False):
     metadata: _Metadata | None = None
-    spec: PinnedSpec | None = None
+    spec: PinnedSpec = msgspec.field(default_factory=PinnedSpec)
 
 
 class _Asked(msgspec.Struct, gc=False):
