@@ -52,7 +52,8 @@ class Installed:
 
     @property
     def flags(self) -> tuple[str, ...]:
-        return ("--config", str(self.config))
+        # Probes at a free port: other tests run beside this one.
+        return ("--config", str(self.config), "--probes", "127.0.0.1:0")
 
     def refused(self) -> list[str]:
         return [
