@@ -302,28 +302,28 @@ async def silent(server, address, count):
         await asyncio.open_connection("127.0.0.1", server.port, local_addr=(address, 0))
         for _ in range(count)
     ]
-    listener = server._listener
+    acceptor = server._acceptor
     async with asyncio.timeout(30):
-        while listener.waiting + len(listener._running) < count:
+        while acceptor.waiting + len(acceptor._running) < count:
             await asyncio.sleep(0)
     return made
 
 
 async def test_one_address_has_few_handshakes_at_once_and_others_do_not_wait_for_it(secured):
     held = await silent(secured, "127.0.0.2", 3 * tls.OF_ONE)
-    listener = secured._listener
-    assert list(listener._running.values()) == ["127.0.0.2"] * tls.OF_ONE
-    assert listener.waiting == 2 * tls.OF_ONE
+    acceptor = secured._acceptor
+    assert list(acceptor._running.values()) == ["127.0.0.2"] * tls.OF_ONE
+    assert acceptor.waiting == 2 * tls.OF_ONE
 
     assert await greet(secured, "127.0.0.1")
-    assert list(listener._running.values()) == ["127.0.0.2"] * tls.OF_ONE
+    assert list(acceptor._running.values()) == ["127.0.0.2"] * tls.OF_ONE
 
     for _, writer in held[: tls.OF_ONE]:
         await drop(writer)
     async with asyncio.timeout(30):
-        while listener.waiting != tls.OF_ONE:
+        while acceptor.waiting != tls.OF_ONE:
             await asyncio.sleep(0)
-    assert list(listener._running.values()) == ["127.0.0.2"] * tls.OF_ONE
+    assert list(acceptor._running.values()) == ["127.0.0.2"] * tls.OF_ONE
     for _, writer in held:
         await drop(writer)
 
@@ -331,7 +331,7 @@ async def test_one_address_has_few_handshakes_at_once_and_others_do_not_wait_for
 async def test_many_addresses_with_all_handshakes_do_not_keep_another_out(secured, monkeypatch):
     monkeypatch.setattr(tls, "HANDSHAKES", 3)
     held = [one for i in (2, 3, 4) for one in await silent(secured, f"127.0.0.{i}", 1)]
-    assert len(secured._listener._running) == 3
+    assert len(secured._acceptor._running) == 3
 
     assert await greet(secured, "127.0.0.1")
 
@@ -347,7 +347,7 @@ async def test_who_lets_most_connections_wait_for_a_handshake_loses_them(secured
     async with asyncio.timeout(30):
         more = await asyncio.open_connection("127.0.0.1", secured.port, local_addr=("127.0.0.2", 0))
         assert await end(first[1][0]) == b""  # the oldest that waits
-    assert secured._listener.waiting == 2
+    assert secured._acceptor.waiting == 2
     assert await greet(secured, "127.0.0.1")
     for _, writer in (*first, more):
         await drop(writer)
