@@ -172,7 +172,7 @@ def _file() -> IO[bytes]:
 def _answer(asked: Asked) -> Reply:
     try:
         return Reply(body=answer(asked.body), content_type="application/json")
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError, UnicodeError):
         return Reply(400, b"this is no AdmissionReview of a pod\n")
     except TooLargeError as error:
         return Reply(413, f"this pod is too large to be rewritten: {error}\n".encode())
