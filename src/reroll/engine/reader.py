@@ -10,6 +10,7 @@ from typing import Any
 from reroll.clock import Clock
 from reroll.controller.pace import Backoff
 from reroll.controller.queue import Queue
+from reroll.controller.stranded import Stranded
 from reroll.controller.worker import Worker, delay_after
 from reroll.core.dialects.reroll import consents
 from reroll.core.model.key import Key
@@ -67,6 +68,7 @@ class Reader:
         self._worker = Worker(
             self._queue, self._read, self._backoff, on_error=self._failed, noun="object"
         )
+        self._stranded: Stranded[Want] = Stranded(client.outage, self._retry)
         self._functions: dict[type[Want], Callable[[Any], Awaitable[float | None]]] = {
             DigestKeys: self._digest_keys,
             NamespaceWorkloads: self._namespace,
@@ -80,6 +82,10 @@ class Reader:
     def want(self, want: Want) -> None:
         self._queue.add(want)
 
+    def _retry(self, want: Want) -> None:
+        self._backoff.succeeded(want)
+        self._queue.add(want)
+
     async def run(self) -> None:
         """Read what is wanted, until cancelled."""
         await self._worker.run(READERS)
@@ -89,11 +95,14 @@ class Reader:
         await self._worker.run_until_idle(READERS)
 
     async def _read(self, want: Want) -> float | None:
-        return await self._functions[type(want)](want)
+        delay = await self._functions[type(want)](want)
+        self._stranded.ended(want)
+        return delay
 
     def _failed(self, want: Want, error: Exception) -> float:
         if isinstance(error, ApiError):
             self._problem(_name(want), str(error))
+        self._stranded.ended(want, error)
         return delay_after(self._backoff, want, error)
 
     def _refused(self, want: Want, error: Forbidden, right: str) -> float:
