@@ -24,8 +24,8 @@ class Kept(Sink):
     def news(self, report: Report) -> None:
         self.heard.append(report.message)
 
-    def problem(self, report: Report, problem: Problem) -> None:
-        self.heard.append(problem.sentence)
+    def problems(self, report: Report, problems: tuple[Problem, ...]) -> None:
+        self.heard += [problem.sentence for problem in problems]
 
     def forget(self, key: Key) -> None:
         self.forgotten.append(key)

@@ -43,7 +43,7 @@ async def sent(*reports: Report, problem: Problem | None = None) -> list[dict[st
     for report in reports:
         recorder.news(report)
         if problem:
-            recorder.problem(report, problem)
+            recorder.problems(report, (problem,))
     await asyncio.wait_for(recorder.flush(), 30)
     running.cancel()
     return recorder.sent

@@ -23,7 +23,7 @@ from reroll.core.tables.annotations import STATE
 from reroll.core.tables.kinds import Kind, Revisions
 from reroll.core.tables.source_kinds import SourceKind, Watched
 from reroll.engine import keyring
-from reroll.engine.content import Source, content, model
+from reroll.engine.content import Source, content, copied, model
 from reroll.engine.feeds import Feeds
 from reroll.engine.wants import (
     CopyContent,
@@ -172,7 +172,7 @@ class Reader:
         if document is None:
             return  # Its watch tells.
         keys = self._world.sources.keyring if row.keyed else None
-        holds = content(document, keys, Moment())
+        holds = content(copied(document, source), keys, Moment())
         is_right = holds.immutable and copy.name in copy_names(source, holds)
         self._world.copies.judged(copy, document.metadata, is_right=is_right)
 

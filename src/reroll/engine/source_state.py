@@ -4,6 +4,7 @@ import msgspec
 
 from reroll.core.model.content import Content, Term
 from reroll.core.model.key import Key
+from reroll.core.model.reference import Reference
 from reroll.core.observe.snapshot import Absence
 from reroll.engine.content import changed_keys, is_same
 
@@ -50,6 +51,14 @@ class SourceState:
         more = not hashed <= self.hashed or asked > self.asked
         self.hashed, self.asked = self.hashed | hashed, self.asked or asked
         return more
+
+    @property
+    def is_read(self) -> bool:
+        return self.content is not Absence.UNREAD
+
+    def lacks(self, reference: Reference) -> bool:
+        """Whether its digest is of the whole, and not of the keys that a reference names."""
+        return isinstance(self.content, Content) and not self.content.knows(reference.all_keys)
 
 
 def continued(old: Content, new: Content) -> Content:
