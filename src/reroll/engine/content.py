@@ -15,7 +15,7 @@ from reroll.core.dialects.reroll import allowed_namespaces, ignores
 from reroll.core.dialects.rows import Plain
 from reroll.core.dialects.table import ALL, Dialects
 from reroll.core.model.content import Content
-from reroll.core.model.digest import value_digests, whole_digest
+from reroll.core.model.digest import Pieces, at_once, value_digests, whole_digest
 from reroll.core.model.key import Key
 from reroll.core.model.metadata import Metadata
 from reroll.core.model.moment import Moment
@@ -97,6 +97,18 @@ def content(
 
     `row`: of a kind that has its content elsewhere than ConfigMaps and Secrets have.
     """
+    return at_once(content_in_pieces(source, keyring, changed, dialects, wanted, row))
+
+
+def content_in_pieces(
+    source: Source,
+    keyring: Keyring | None,
+    changed: Moment,
+    dialects: Dialects,
+    wanted: Wanted,
+    row: SourceKind | None,
+) -> Pieces[Content]:
+    """As `content`, with breaks where a source has very many keys."""
     is_secret, hashed = keyring is not None, wanted.hashed
     values = _values(source, row, are_encoded=is_secret)
     created = changed.at is not None and changed.at == source.metadata.creation_timestamp
@@ -108,7 +120,8 @@ def content(
         immutable=bool(source.immutable),
         type=source.type,
     )
-    digested = _digested(kept, _key(source, row, is_secret), values, keyring, wanted)
+    key = _key(source, row, is_secret)
+    digested = yield from _digested(kept, key, values, keyring, wanted)
     return annotated(digested, source.metadata, dialects)
 
 
@@ -120,7 +133,7 @@ def copied(copy: Source, source: Key) -> Source:
 
 def _digested(
     kept: Content, key: Key, values: Mapping[str, bytes], keyring: Keyring | None, wanted: Wanted
-) -> Content:
+) -> Pieces[Content]:
     """With the digests of its keys: of each, or of the whole and of those that somebody names."""
     keys = {"": None} if keyring is None else keyring
     if len(values) <= limits.KEYS.number:
@@ -128,12 +141,20 @@ def _digested(
         return msgspec.structs.replace(kept, digests=digests)
     named = wanted.named()
     some = {name: values[name] for name in named & values.keys()}
-    return msgspec.structs.replace(
-        kept,
-        digests={key_id: value_digests(some, hmac) for key_id, hmac in keys.items()},
-        wholes={i: whole_digest(key, kept.type, values, hmac) for i, hmac in keys.items()},
-        named=named,
-    )
+    digests = {key_id: value_digests(some, hmac) for key_id, hmac in keys.items()}
+    wholes = {}
+    for key_id, hmac in keys.items():
+        wholes[key_id] = yield from whole_digest(key, kept.type, values, hmac)
+    return msgspec.structs.replace(kept, digests=digests, wholes=wholes, named=named)
+
+
+def is_wide(source: Source) -> bool:
+    """Whether it has so many keys that its digest takes a while; without a look at any of them."""
+    texts = (bytes(source.data), bytes(source.binary_data))
+    if sum(map(len, texts)) <= limits.KEYS.number * len('"":"",'):
+        return False
+    # Once after each key, and at most once more at the end of its value.
+    return sum(text.count(b'":"') for text in texts) > 2 * limits.KEYS.number
 
 
 def _key(source: Source, row: SourceKind | None, is_secret: bool) -> Key:
@@ -191,8 +212,10 @@ def values_of(source: Source, *, are_encoded: bool) -> dict[str, bytes]:
     texts = (_texts.decode(source.data) if source.data else None) or {}
     if are_encoded:
         return _decoded(texts)
-    binaries = _texts.decode(source.binary_data) if source.binary_data else None
-    return {name: text.encode() for name, text in texts.items()} | _decoded(binaries or {})
+    values = {name: text.encode() for name, text in texts.items()}
+    if source.binary_data:
+        values |= _decoded(_texts.decode(source.binary_data) or {})
+    return values
 
 
 def annotated(kept: Content, metadata: Metadata, dialects: Dialects = ALL) -> Content:
@@ -247,7 +270,8 @@ def mounted_content(
         for mounted in report.status.objects or ():
             versions[mounted.id] = mounted.version.encode()
     hashes = dialects.hashes(Plain(key, versions), wanted.hashed) if wanted.hashed else ()
-    return _digested(Content({}, changed=changed, hashes=hashes), key, versions, None, wanted)
+    kept = Content({}, changed=changed, hashes=hashes)
+    return at_once(_digested(kept, key, versions, None, wanted))
 
 
 def is_same(old: Content, new: Content) -> bool:

@@ -1,12 +1,26 @@
 """Who names sources by a glob, and whether it is known yet what that means."""
 
 from collections.abc import Iterable, Iterator
+from typing import Protocol
 
 from reroll.core.model.key import Key
 from reroll.core.policy.patterns import Pattern
 
 Place = tuple[str, str]
 """A kind of source and a namespace."""
+
+
+class Expanding(Protocol):
+    """What has to know which sources there are."""
+
+    def met(self, source: Key) -> None:
+        """A glob matches a source that was not known so far."""
+
+    def named_keys(self, user: Key, source: Key) -> frozenset[str]:
+        """The keys of a source that one of its users names."""
+
+    def expanded(self, kind: str, namespace: str) -> None:
+        """What globs match in a namespace will not get any clearer."""
 
 
 class Globs:

@@ -4,6 +4,7 @@ A want is read once at a time, and again if it is wanted while it is read. What 
 is tried again with growing delays.
 """
 
+import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any
 
@@ -204,7 +205,8 @@ class Reader:
             sources.content_seen(key, Absence.FORBIDDEN, 0)
             return self._refused(SourceContent(key), error, f"`get` on {row.plural}")
         if source is not None:
-            sources.observe(row, source, watched=False)
+            for _ in sources.observe_in_pieces(row, source, watched=False):
+                await asyncio.sleep(0)
             if not at_least:
                 sources.confirmed(key, latest)
         elif sources.version(key) == before:

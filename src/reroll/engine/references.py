@@ -5,7 +5,7 @@ up once, and from then on kept current by the watches.
 """
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from operator import attrgetter
 
 from reroll.core.model.key import Key
@@ -52,16 +52,27 @@ class References:
 
     def of(self, workload: Workload, policy: Policy) -> tuple[Reference, ...]:
         home = workload.key.namespace
-        refs = claimed(home, workload.uses, policy, lambda pattern: self._matching(pattern, home))
-        return refs[:KEPT]
+        named = {Key(use.kind, home, use.name) for use in workload.uses}
+        named |= {key for pattern in policy.named for key in self._named(pattern, home)}
+        if len(named) > limits.SOURCES.number:
+            named = set()  # It is held, whatever its globs mean.
 
-    def _matching(self, pattern: Pattern, home: str) -> list[Key]:
-        if self._scope.is_out_of_reach(pattern):
-            return []
-        if not pattern.is_glob:
-            return [Key(pattern.kind, pattern.namespace or home, pattern.name)]
-        there = self.sources.of(*place_of(pattern, home))
-        return [source for source in there if pattern.means(source.name)]
+        def matching(pattern: Pattern) -> Iterable[Key]:
+            return self._matching(pattern, home, named)
+
+        return claimed(home, workload.uses, policy, matching)[:KEPT]
+
+    def _named(self, pattern: Pattern, home: str) -> tuple[Key, ...]:
+        if pattern.is_glob or self._scope.is_out_of_reach(pattern):
+            return ()
+        return (Key(pattern.kind, pattern.namespace or home, pattern.name),)
+
+    def _matching(self, pattern: Pattern, home: str, named: set[Key]) -> Iterable[Key]:
+        """`named`: what the workload names itself, which need not be known yet."""
+        if not pattern.is_glob or self._scope.is_out_of_reach(pattern):
+            return self._named(pattern, home)
+        there = named.union(self.sources.of(*place_of(pattern, home)))
+        return [source for source in there if pattern.matches(source, home)]
 
     def use(self, key: Key, tracked: Tracked, policy: Policy, refs: tuple[Reference, ...]) -> None:
         """A workload has this policy and these references now."""

@@ -7,8 +7,9 @@ key (HMAC), so that a stamp does not give a weak password away.
 
 import hashlib
 import hmac
-from collections.abc import Iterable, Mapping
+from collections.abc import Generator, Iterable, Mapping
 from itertools import islice
+from typing import TypeVar
 
 from reroll.core.model.content import Content, Whole
 from reroll.core.model.key import Key
@@ -20,7 +21,21 @@ AWAITED = "awaited"
 """The digest of a required source that does not exist yet: pods start when it comes."""
 
 _SIZE = 16
-_PIECE = 1000
+_SIZED = _SIZE.to_bytes(8, "big")
+_PIECE = 500
+T = TypeVar("T")
+Pieces = Generator[None, None, T]
+"""Work that can be left for a moment after each piece of it."""
+
+
+def at_once(work: Pieces[T]) -> T:
+    """What comes of the work, without a break."""
+    while True:
+        try:
+            next(work)
+        except StopIteration as done:
+            result: T = done.value
+            return result
 
 
 def value_digests(values: Mapping[str, bytes], key: bytes | None) -> dict[str, bytes]:
@@ -61,7 +76,9 @@ def content_digest(source: Key, content: Content, key_id: str) -> str | None:
     return _digest(source, [("", content.type.encode()), *sorted(by_key.items())])
 
 
-def whole_digest(source: Key, type_: str, values: Mapping[str, bytes], key: bytes | None) -> Whole:
+def whole_digest(
+    source: Key, type_: str, values: Mapping[str, bytes], key: bytes | None
+) -> Pieces[Whole]:
     """What `reference_digest` and `content_digest` make of all keys, without a digest kept of any.
 
     In pieces: a source of a megabyte may have a hundred thousand keys.
@@ -74,9 +91,10 @@ def whole_digest(source: Key, type_: str, values: Mapping[str, bytes], key: byte
     names = iter(sorted(values))
     while some := {name: values[name] for name in islice(names, _PIECE)}:
         pairs = value_digests(some, key).items()
-        piece = b"".join(_prefixed(name.encode()) + _prefixed(value) for name, value in pairs)
+        piece = b"".join(_prefixed(name.encode()) + _SIZED + value for name, value in pairs)
         data.update(piece)
         content.update(piece)
+        yield
     return Whole(data.hexdigest()[: 2 * _SIZE], content.hexdigest()[: 2 * _SIZE])
 
 
