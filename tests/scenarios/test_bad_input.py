@@ -118,7 +118,9 @@ def test_a_bad_value_on_a_namespace_or_a_source_is_told_on_the_workloads_it_conc
         f"{where}: 'perhaps' is neither",
     ):
         eventually(
-            lambda s=sentence: any(s in e["message"] for e in stage.events(web, "InvalidAnnotation")),
+            lambda s=sentence: any(
+                s in e["message"] for e in stage.events(web, "InvalidAnnotation")
+            ),
             "an Event tells of it",
         )
     stage.change("ConfigMap", "app", key="new")
