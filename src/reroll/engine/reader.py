@@ -4,6 +4,7 @@ A want is read once at a time, and again if it is wanted while it is read. What 
 is tried again with growing delays.
 """
 
+import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any
 
@@ -24,7 +25,7 @@ from reroll.core.tables.annotations import STATE
 from reroll.core.tables.kinds import Kind, Revisions
 from reroll.core.tables.source_kinds import SourceKind, Watched
 from reroll.engine import keyring
-from reroll.engine.content import Source, content, model
+from reroll.engine.content import Source, content, copied, model
 from reroll.engine.feeds import Feeds
 from reroll.engine.wants import (
     CopyContent,
@@ -181,7 +182,7 @@ class Reader:
         if document is None:
             return  # Its watch tells.
         keys = self._world.sources.keyring if row.keyed else None
-        holds = content(document, keys, Moment())
+        holds = content(copied(document, source), keys, Moment())
         is_right = holds.immutable and copy.name in copy_names(source, holds)
         self._world.copies.judged(copy, document.metadata, is_right=is_right)
 
@@ -213,7 +214,8 @@ class Reader:
             sources.content_seen(key, Absence.FORBIDDEN, 0)
             return self._refused(SourceContent(key), error, f"`get` on {row.plural}")
         if source is not None:
-            sources.observe(row, source, watched=False)
+            for _ in sources.observe_in_pieces(row, source, watched=False):
+                await asyncio.sleep(0)
             if not at_least:
                 sources.confirmed(key, latest)
         elif sources.version(key) == before:
