@@ -19,6 +19,7 @@ from reroll.controller.metrics import Watched
 from reroll.controller.server import Metrics
 from reroll.controller.server import server as answering
 from reroll.http.server import Server
+from reroll.kube.election import Timing
 from reroll.kube.errors import ApiError
 from reroll.kube.lease import Leadership
 from reroll.kube.steps import Health
@@ -91,8 +92,7 @@ class Supervisor:
                 await _either(stop, feature.prepare())
             except ApiError as error:
                 log.warning("cannot start yet", problem=str(error))
-                with suppress(TimeoutError):
-                    await asyncio.wait_for(stop.wait(), self._clock.jitter(delay))
+                await _either(stop, self._context.client.outage.pause(self._clock.jitter(delay)))
                 delay = min(30.0, delay * 2)
             else:
                 return
@@ -112,16 +112,13 @@ class Supervisor:
             started.clear()
             stopped.set()
 
-        duration = self._settings.lease_duration.total_seconds()
         leadership = Leadership(
             self._context.client,
             self._clock,
             self._context.namespace,
             self._settings.lease,
             self._context.identity,
-            lease_duration=duration,
-            renew_deadline=duration * 2 / 3,
-            retry_period=duration * 2 / 15,
+            timing=Timing.of(self._settings.lease_duration.total_seconds()),
             on_started=on_started,
             on_stopped=on_stopped,
         )
