@@ -7,6 +7,7 @@ from threading import Thread
 from typing import Any
 
 import pytest
+from tests.scenarios.listener import ADDRESS
 from tests.scenarios.stage import ENABLED, Controller, Stage, eventually
 from tests.support import build
 
@@ -19,7 +20,7 @@ class Silent:
 
     def __init__(self) -> None:
         self.taken: list[socket.socket] = []
-        self.server = socket.create_server(("127.0.0.9", 0))
+        self.server = socket.create_server((ADDRESS, 0))
         self.port = self.server.getsockname()[1]
         self.thread = Thread(target=self._take, daemon=True)
         self.thread.start()
@@ -48,7 +49,7 @@ def silent() -> Iterator[Silent]:
 
 def reloading(name: str, silent: Silent) -> build.Object:
     asked = {"reroll.dev/strategy": "reload", "reroll.dev/reload-port": str(silent.port)}
-    here = {"dev.reroll.dev/address": "127.0.0.9"}
+    here = {"dev.reroll.dev/address": ADDRESS}
     annotations = {**ENABLED, **asked}
     return build.deployment(
         name, uses="configmap/app", annotations=annotations, template_annotations=here

@@ -46,6 +46,11 @@ class Line(Generic[K]):
         """Until when each key may take the turn that it was given."""
         self._timer: asyncio.TimerHandle | None = None
 
+    @property
+    def waiting(self) -> int:
+        """How many keys wait."""
+        return len(self._waiting.times)
+
     def admit(self, key: K) -> bool:
         """Give a key a turn to take later; `False`: it waits, and `wake` tells when it has one."""
         if key in self._given:
@@ -147,6 +152,11 @@ class Pacer(Generic[K, W]):
         self._lines = {
             write: Line[K](clock, rate, share=share) for write, rate in (rates or {}).items()
         }
+
+    @property
+    def waiting(self) -> int:
+        """How many keys wait, for whatever."""
+        return sum(line.waiting for line in self._lines.values())
 
     def on_turn(self, write: W, wake: Callable[[K], None]) -> None:
         """Call `wake(key)` when the turn of a key comes that waits for this kind of write."""

@@ -2,8 +2,8 @@
 
 An eviction takes as long as pods take to start, a reload as long as a pod takes to answer, or not.
 So a look only hands such an action over; a worker here carries it out, has the workload looked at
-again, and that look picks up what came of it. Whatever is written to the workload is written by a
-look: a workload whose configuration changes meanwhile is looked at at once, and no two write to it.
+again, and that look picks up what came of it. Only looks write to a workload, one at a time: one
+whose configuration changes while its pods hang is looked at at once, and no two write to it.
 """
 
 from collections.abc import Awaitable, Callable, Mapping

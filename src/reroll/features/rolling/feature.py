@@ -26,6 +26,21 @@ log = Log("reroll")
 NAMESPACE = attrgetter("namespace")
 
 
+class Backlog:
+    """What is due, and what waits for its turn."""
+
+    def __init__(self, queue: Queue[Key], pacer: Paces) -> None:
+        self._queue, self._pacer = queue, pacer
+
+    def __len__(self) -> int:
+        return len(self._queue) + self._pacer.waiting
+
+    @property
+    def oldest(self) -> float:
+        """Of what is due alone: what waits for its turn waits on purpose."""
+        return self._queue.oldest
+
+
 class Rolling:
     def __init__(
         self, client: Client, clock: Clock, settings: Settings, bus: Bus, home: str
@@ -38,6 +53,7 @@ class Rolling:
         self._watches = Watches(client, clock, settings, self.observer)
         self.observer.world.changed = self._changed
         self._pacer: Paces = Pacer(clock, rates(settings.rate, settings.burst), NAMESPACE)
+        self.backlog = Backlog(self.queue, self._pacer)
         for write in (Write.ROLL, Write.RECORD):
             self._pacer.on_turn(write, self.queue.add)
         self._executor = Executor(client, clock, self.observer, self._pacer, self.queue.add)
