@@ -128,6 +128,42 @@ def test_a_rotation_rolls_no_workload_whose_pods_use_copies(
     assert spec() != pinned
 
 
+def test_a_record_on_a_workload_that_is_not_managed_keeps_no_rotation_waiting(
+    stage: Stage, controller: Start, key: KeyCommand
+) -> None:
+    """Whoever may annotate a workload can write one."""
+    web = build.deployment("web", replicas=0, uses="secret/db", annotations=ENABLED)
+    squat = build.deployment("squat", replicas=0, uses="secret/db")
+    stage.make(build.secret("db"), web, squat)
+    controller()
+    stage.adopted(web)
+    [old] = ids(stage)
+    text = stage.get(web)["metadata"]["annotations"]["reroll.dev/state"]
+    stage.annotate(squat, state=text)
+
+    done = key("rotate", "--wait", "--prune")
+
+    assert done.code == Exit.OK, done.err
+    assert old not in ids(stage)
+    assert stage.record(web)["k"] != old
+    assert stage.record(squat)["k"] == old
+    assert done.json["unmanaged"] >= 1
+
+
+def test_a_key_that_can_be_guessed_is_refused_with_what_to_do(
+    stage: Stage, controller: Start, key: KeyCommand
+) -> None:
+    stage.make(build.secret("reroll-digest-key", {"one": "short"}))
+
+    refused = key("status")
+
+    assert refused.code == Exit.FAILED
+    assert "the digest key one has less than 16 bytes" in refused.err
+    running = controller(wait="")
+    said = "has less than 16 bytes, and can be guessed; remove it from the Secret"
+    eventually(lambda: said in running.log.read_text(), "the controller says so too")
+
+
 def secrets(stage: Stage) -> set[str]:
     return {
         one["metadata"]["name"] for one in stage.api.list(path_to("Secret", "", stage.namespace))
@@ -146,7 +182,7 @@ def test_a_rotation_says_what_it_lacks_and_writes_nothing(
 
     blind = key("rotate", identity=kubeconfig_for([secrets], stage.namespace))
     assert blind.code == Exit.FAILED
-    assert "not all records can be seen: deployments.apps in all namespaces" in blind.err
+    assert "not all records can be seen: namespaces in all namespaces" in blind.err
     reading = {"apiGroups": ["*"], "resources": ["*"], "verbs": ["get", "list"]}
     unable = key("rotate", identity=kubeconfig_for([reading], None))
     assert "may not be changed; grant `patch` on it" in unable.err

@@ -101,6 +101,12 @@ class Listing:
             one = Listed(kind, manifest, self.world.policy_of(kind, manifest))
             self.workloads[one.key] = one
 
+    async def everything(self) -> list[Listed]:
+        """All workloads, and what is said of each; nothing is read of what they use."""
+        await self._namespaces()
+        found = await self._list(lambda *_: True, frozenset(self.kinds))
+        return [Listed(kind, one, self.world.policy_of(kind, one)) for kind, one in found]
+
     async def decide(self, key: Key) -> Decision:
         """What the controller would do to a workload now, and why."""
         decision = await self.observer.decide(key)

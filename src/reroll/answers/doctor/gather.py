@@ -23,6 +23,7 @@ from reroll.clock import Clock
 from reroll.core.model.metadata import Manifest
 from reroll.core.tables.kinds import KINDS, Kind
 from reroll.engine import keyring, row_checks
+from reroll.engine.stores import stored_elsewhere
 from reroll.features.checkup import access
 from reroll.features.checkup.access import Subject
 from reroll.features.checkup.switched_on import questions_of
@@ -120,6 +121,7 @@ class Examination:
         answers = await asyncio.gather(*map(self._view.serves, apis))
         apis = [each for each, served in zip(apis, answers, strict=True) if served]
         findings = list(server.judge(server.Served(version, apis, await self._streams())))
+        findings.append(server.stores(await self._stored_elsewhere()))
         for row in self._settings.tables.custom.values():
             misfits = await row_checks.problems_of(self._view.client, row)
             findings += [server.misfit(row.name, problem) for problem in misfits]
@@ -127,6 +129,13 @@ class Examination:
                 served = await self._view.serves(resources.of(row))
                 findings.append(server.configured(row.name, served=served))
         return findings
+
+    async def _stored_elsewhere(self) -> list[str]:
+        tables = self._settings.tables
+        others = [*map(resources.of, tables.kinds), *map(resources.to_watch, tables.sources)]
+        place = self._view.namespace
+        found = await stored_elsewhere(self._view.client, resources.DEPLOYMENTS, others, place)
+        return [one.full_name for one in found]
 
     async def _streams(self) -> bool | None:
         """Whether a watch may begin with all there is: tried on what nothing has."""

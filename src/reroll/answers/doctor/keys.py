@@ -5,17 +5,10 @@ from collections.abc import Mapping
 from reroll.answers.doctor.findings import Check, Finding
 
 KEY = Check("digest key")
-SHORTEST = 16
-"""Bytes; shorter keys can be guessed, and with them the passwords behind the digests."""
 
 
 def judge(where: str, ring: Mapping[str, bytes], current: str | None) -> Finding:
     """`current`: what the annotation says."""
-    if short := sorted(key_id for key_id, key in ring.items() if len(key) < SHORTEST):
-        return KEY.problem(
-            f"{where}: the key {', '.join(short)} has less than {SHORTEST} bytes",
-            "make another one with `reroll key rotate`",
-        )
     if current not in ring:
         return KEY.warning(
             f"{where} does not say which of its keys is in use; {max(ring)} is taken",
