@@ -5,7 +5,7 @@ import contextlib
 import tracemalloc
 
 import pytest
-from tests.kube.servers import drop, server_tls
+from tests.kube.servers import drop
 
 from reroll.http import server as http_server
 from reroll.http.connection import LONGEST_HEAD
@@ -184,8 +184,8 @@ async def test_a_body_in_small_chunks_takes_little_more_than_its_size():
     await server.stop()
 
 
-async def test_who_holds_connections_open_keeps_nobody_out(server, monkeypatch):
-    monkeypatch.setattr(http_server, "MOST", 3)
+async def test_who_holds_connections_open_keeps_nobody_out(server):
+    server._room.most = 3
     held = [await asyncio.open_connection("127.0.0.1", server.port) for _ in range(3)]
     for _, writer in held[1:]:
         writer.write(b"GET /hello HTTP/1.1\r\n")
@@ -200,8 +200,8 @@ async def test_who_holds_connections_open_keeps_nobody_out(server, monkeypatch):
         await drop(writer)
 
 
-async def test_who_asks_again_keeps_its_place(server, monkeypatch):
-    monkeypatch.setattr(http_server, "MOST", 2)
+async def test_who_asks_again_keeps_its_place(server):
+    server._room.most = 2
     (first, asks), (second, waits) = [await begun(server, b"") for _ in range(2)]
     asks.write(HELLO)
     await first.readuntil(b"hi")
@@ -215,8 +215,8 @@ async def test_who_asks_again_keeps_its_place(server, monkeypatch):
         await drop(writer)
 
 
-async def test_who_says_little_does_not_keep_its_place(server, monkeypatch):
-    monkeypatch.setattr(http_server, "MOST", 2)
+async def test_who_says_little_does_not_keep_its_place(server):
+    server._room.most = 2
     begin = b"POST /echo HTTP/1.1\r\n"
     (first, drips), (second, waits) = [await begun(server, begin) for _ in range(2)]
     drips.write(b"Expect: 100-continue\r\nX")
@@ -264,12 +264,33 @@ async def test_who_does_not_read_its_answer_is_not_waited_for(server, monkeypatc
     await drop(writer)
 
 
-async def test_who_does_not_shake_hands_is_not_waited_for(monkeypatch):
-    monkeypatch.setattr(http_server, "HANDSHAKE", 0.1)
-    server = Server("127.0.0.1:0", echo, trust=server_tls())
-    await server.start()
-    assert await talk(server, b"") == b""
-    await server.stop()
+async def test_the_address_with_most_connections_loses_one_of_them(server):
+    server._room.most = 4
+    one, *crowd = [
+        await asyncio.open_connection("127.0.0.1", server.port, local_addr=(address, 0))
+        for address in ("127.0.0.2", *["127.0.0.3"] * 3)
+    ]
+    async with asyncio.timeout(30):
+        while len(server._room.callers) < 4:
+            await asyncio.sleep(0)
+
+    assert b" 200 " in await talk(server, HELLO, until=b"hi")
+
+    assert await end(crowd[0][0]) == b""
+    for reader, writer in (one, *crowd[1:]):  # who came before the crowd stays
+        writer.write(HELLO)
+        assert b" 200 " in await reader.readuntil(b"hi")
+    for _, writer in (one, *crowd):
+        await drop(writer)
+
+
+async def test_of_answers_that_are_not_read_few_are_held(server):
+    large = b"GET /large HTTP/1.1\r\n\r\n"
+    reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+    writer.write(large * (BURST - 1))
+    got = await asyncio.wait_for(reader.read(), 60)
+    assert got.count(b"HTTP/1.1 200 OK\r\n") == 2
+    await drop(writer)
 
 
 async def test_bodies_that_never_end_take_no_more_memory_than_a_few(server):

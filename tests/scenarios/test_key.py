@@ -4,7 +4,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.scenarios.stage import ENABLED, Controller, Stage, eventually
+from tests.scenarios.stage import ENABLED, Controller, Stage, again, alone, eventually
+from tests.scenarios.test_evictions import EVICT, SLOW, Evictions, evictions, finished
 from tests.support import build
 from tests.support.command import Finished, reroll
 from tests.support.templates import Templates
@@ -15,6 +16,7 @@ from reroll.core.tables.rights import Rule
 from reroll_dev.api import path_to
 from reroll_dev.cluster import DevCluster
 
+__all__ = ["evictions"]
 Start = Callable[..., Controller]
 Grant = Callable[[list[Rule], str | None], Path]
 KeyCommand = Callable[..., Finished]
@@ -126,6 +128,32 @@ def test_a_rotation_rolls_no_workload_whose_pods_use_copies(
     stage.change("Secret", "db", password="new")
     stage.rolled(web, since=number)
     assert spec() != pinned
+
+
+def test_a_rotation_in_the_middle_of_evictions_evicts_no_pod_twice(
+    stage: Stage, controller: Start, key: KeyCommand, evictions: Evictions
+) -> None:
+    """Which pods are old is told by when the record was written: it is rewritten afterwards."""
+    web = build.deployment(
+        uses="secret/db", annotations=EVICT, template_annotations=SLOW, replicas=2
+    )
+    stage.make(build.secret("db"), web)
+    one = alone(controller)
+    stage.settled(web)
+    first = stage.adopted(web)
+    old = stage.pods(web)
+    stage.change("Secret", "db", password="new")
+    stage.rolled(web, since=first["n"])
+    eventually(evictions.names, "one pod is evicted")
+
+    assert key("rotate").code == Exit.OK
+    stage.quiet(web)
+    again(one)
+    finished(stage, web)
+    eventually(lambda: stage.record(web)["k"] != first["k"], "it is rewritten in the end")
+    stage.settled(web)
+
+    assert sorted(evictions.names()) == sorted(pod["metadata"]["name"] for pod in old)
 
 
 def test_a_record_on_a_workload_that_is_not_managed_keeps_no_rotation_waiting(

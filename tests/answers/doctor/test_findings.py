@@ -291,6 +291,14 @@ def test_a_digest_key_must_be_named(
     assert keys.judge("Secret x", ring, current).level.value == level
 
 
+def test_records_with_a_key_that_is_not_there_are_counted() -> None:
+    [finding] = keys.unknown({"b": 3}, "Secret x")
+
+    assert finding.level.value == "warning"
+    assert finding.sentence.startswith("3 records have the digest key b, which Secret x does not")
+    assert list(keys.unknown({}, "Secret x")) == []
+
+
 # Metrics
 
 WELL = """\

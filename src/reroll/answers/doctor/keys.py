@@ -1,6 +1,6 @@
 """The Secret with the digest keys: whether it is one. Pure; no key is ever told, only ids."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from reroll.answers.doctor.findings import Check, Finding
 
@@ -20,6 +20,16 @@ def judge(where: str, ring: Mapping[str, bytes], current: str | None) -> Finding
             "`reroll key status` tells which ones can go",
         )
     return KEY.ok(f"{where} holds the key {current}")
+
+
+def unknown(key_ids: Mapping[str, int], where: str) -> Iterator[Finding]:
+    """`key_ids`: keys that records have and the Secret has not, with how many have each."""
+    for key_id, count in sorted(key_ids.items()):
+        yield KEY.warning(
+            f"{count} records have the digest key {key_id}, which {where} does not hold: it was "
+            "lost, or another installation manages the same workloads",
+            "have each installation select namespaces of its own; see `reroll key status`",
+        )
 
 
 def missing(where: str) -> Finding:
