@@ -176,18 +176,38 @@ class MountFeed(SourceFeed):
     ) -> None:
         super().__init__(world, kind, namespace, malformed)
         self._reports: dict[Key, dict[str, MountReport]] = {}
+        self._unlisted: set[tuple[Key, str]] = set()
+        """Reports that were known when a list began and have not come yet."""
+
+    def __call__(self, event: watch.Event[Any]) -> None:
+        if isinstance(event, watch.Init | watch.Absent):
+            self._unlisted = {(key, name) for key, known in self._reports.items() for name in known}
+        super().__call__(event)
+
+    def _close(self, version: int) -> None:
+        for key, name in self._unlisted:
+            self._drop(key, name)
+        self._unlisted = set()
+        super()._close(version)
 
     def _key(self, obj: MountReport) -> Key:
         return Key(self.kind, obj.metadata.namespace, obj.status.secret_provider_class_name)
 
     def _seen(self, obj: MountReport, *, initial: bool) -> None:
         key = self._key(obj)
+        self._unlisted.discard((key, obj.metadata.name))
         self._reports.setdefault(key, {})[obj.metadata.name] = obj
         self._tell(key, obj.metadata.version, watched=not initial)
 
     def _deleted(self, obj: MountReport) -> None:
         """A pod that ends takes its report along; what others have mounted did not change."""
-        self._reports.get(self._key(obj), {}).pop(obj.metadata.name, None)
+        self._drop(self._key(obj), obj.metadata.name)
+
+    def _drop(self, key: Key, name: str) -> None:
+        reports = self._reports.get(key, {})
+        reports.pop(name, None)
+        if not reports:
+            self._reports.pop(key, None)
 
     def _gone(self, key: Key, version: int) -> None:
         if not self._reports.get(key):

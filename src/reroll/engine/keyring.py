@@ -18,6 +18,8 @@ from reroll.kube.errors import AlreadyExists, Malformed, NotFound
 from reroll.kube.resources import SECRETS
 
 CURRENT = DOMAIN + "current"
+SHORTEST = 16
+"""Bytes; shorter keys can be guessed, and with them the passwords behind the digests."""
 
 
 class KeySecret(msgspec.Struct):
@@ -72,9 +74,15 @@ def _fresh(namespace: str, name: str) -> dict[str, object]:
 
 def read(secret: KeySecret) -> Keyring:
     keyring = {key_id: base64.b64decode(text) for key_id, text in (secret.data or {}).items()}
+    where = f"Secret {secret.metadata.namespace}/{secret.metadata.name}"
     if not keyring:
-        where = f"Secret {secret.metadata.namespace}/{secret.metadata.name}"
         raise Malformed(f"{where} holds no digest key; delete it, and a new one is made")
+    if short := sorted(key_id for key_id, key in keyring.items() if len(key) < SHORTEST):
+        names = ", ".join(short)
+        raise Malformed(
+            f"{where}: the digest key {names} has less than {SHORTEST} bytes, and can be guessed; "
+            "remove it from the Secret, or delete the Secret, and a new one is made"
+        )
     current = (secret.metadata.annotations or {}).get(CURRENT, "")
     if current not in keyring:
         # Somebody edited it by hand: the last id by name is as good a choice as any, and stable.

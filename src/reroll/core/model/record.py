@@ -35,6 +35,8 @@ class Record(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     v: int = VERSION
     k: str = ""
     """The id of the HMAC key that the Secrets' digests were made with."""
+    rv: int = 0
+    """The highest version of these Secrets: what is later was written after they were digested."""
     rolled: Time | None = None
     by: list[str] | None = None
     """The entries whose change caused the last roll."""
@@ -56,6 +58,7 @@ class RecordFields(TypedDict, total=False):
     why: str
     s: dict[str, str]
     k: str
+    rv: int
     rolled: datetime | None
     by: list[str] | None
     keys: list[str] | None
