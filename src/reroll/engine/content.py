@@ -19,6 +19,7 @@ from reroll.core.model.digest import value_digests
 from reroll.core.model.key import Key
 from reroll.core.model.metadata import Metadata
 from reroll.core.model.moment import Moment
+from reroll.core.model.unreadable import UNREADABLE
 from reroll.core.policy.beside import shown, values_at
 from reroll.core.tables.annotations import IGNORE
 from reroll.core.tables.kinds import EACH
@@ -121,7 +122,7 @@ def _values(source: Source, row: SourceKind | None, *, are_encoded: bool) -> dic
     roots = {root: getattr(source, name) for name, root in _roots(row)}
     try:
         document = {root: msgspec.json.decode(raw) for root, raw in roots.items() if raw}
-    except (msgspec.DecodeError, RecursionError):
+    except UNREADABLE:
         return {root: bytes(raw) for root, raw in roots.items()}
     values = {}
     for path in row.paths:

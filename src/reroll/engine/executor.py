@@ -47,6 +47,7 @@ from reroll.engine.outcome import (
     Step,
     Turn,
     report_of,
+    words_of,
 )
 from reroll.engine.strategies.copies import CopyMaker
 from reroll.engine.strategies.go_back import Rollback
@@ -248,7 +249,7 @@ class Executor:
             uid=tracked.workload.uid,
             api_version=resources.of(self._observer.kinds[key.kind]).api_version,
             reason=reason,
-            message=f"{reason.sentence}: {error}",
+            message=f"{reason.sentence}: {words_of(error)}",
             result=Result.FAILED,
             problems=tracked.policy.problems,
         )

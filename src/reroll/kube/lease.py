@@ -24,7 +24,8 @@ import msgspec
 from reroll.clock import Clock
 from reroll.kube import resources, wire
 from reroll.kube.client import Client
-from reroll.kube.errors import AlreadyExists, ApiError, Conflict, Malformed, NotFound, Unavailable
+from reroll.kube.decode import decoded
+from reroll.kube.errors import AlreadyExists, ApiError, Conflict, NotFound, Unavailable
 
 RELEASE_TIMEOUT = 3.0
 
@@ -46,9 +47,6 @@ class _Meta(msgspec.Struct, frozen=True, rename="camel"):
 class _Lease(msgspec.Struct, frozen=True):
     metadata: _Meta = _Meta()
     spec: Record | None = None
-
-
-_LEASE = msgspec.json.Decoder(_Lease)
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,7 +209,8 @@ class Leadership:
     async def _look(self) -> None:
         record: Record | None = None
         try:
-            lease = _decoded(await self._send(wire.get(*self._where), self._time_left()))
+            raw = await self._send(wire.get(*self._where), self._time_left())
+            lease = decoded(raw, _Lease, "the lease")
             record, self._version = lease.spec or Record(), lease.metadata.resource_version
         except NotFound:
             self._version = ""
@@ -222,7 +221,7 @@ class Leadership:
         at = self._clock.now().strftime("%Y-%m-%dT%H:%M:%S.%fZ")
         record = renewed(self._view.record, self.identity, self._timing, at)
         request = self._created(record) if create else self._patched(record)
-        lease = _decoded(await self._send(request, self._time_left()))
+        lease = decoded(await self._send(request, self._time_left()), _Lease, "the lease")
         self._version = lease.metadata.resource_version
         started = self._view.renewed_at is None
         self._view = View(record, sent_at, renewed_at=sent_at)
@@ -278,10 +277,3 @@ class Leadership:
         free = msgspec.structs.replace(old, holder_identity="", lease_duration_seconds=1)
         with suppress(ApiError):
             await self._send(self._patched(free), RELEASE_TIMEOUT)
-
-
-def _decoded(body: bytes) -> _Lease:
-    try:
-        return _LEASE.decode(body)
-    except msgspec.DecodeError as problem:
-        raise Malformed(f"the lease cannot be read: {problem}") from None

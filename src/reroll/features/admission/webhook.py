@@ -12,6 +12,7 @@ from typing import IO, Any
 
 import msgspec
 
+from reroll.core.model.unreadable import UNREADABLE
 from reroll.core.revisions.pins import rewrites
 from reroll.core.revisions.templates import of_template
 from reroll.core.write.patches import pointer
@@ -56,7 +57,7 @@ def patch(pod: dict[str, Any]) -> list[dict[str, Any]]:
         return []
     return [
         {"op": "replace", "path": pointer("spec", *found.steps), "value": found.copy}
-        for found in rewrites(pod["spec"], pinned.pins)
+        for found in rewrites(pod.get("spec") or {}, pinned.pins)
     ]
 
 
@@ -99,5 +100,5 @@ def _file() -> IO[bytes]:
 def _answer(asked: Asked) -> Reply:
     try:
         return Reply(body=answer(asked.body), content_type="application/json")
-    except msgspec.DecodeError:
+    except UNREADABLE:
         return Reply(400, b"this is no AdmissionReview of a pod\n")
