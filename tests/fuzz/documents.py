@@ -1,10 +1,12 @@
 """Valid documents of everything that the controller reads, to be mutated."""
 
 import base64
+from random import Random
 from typing import Any
 
-from hypothesis import strategies as st
-from tests.fuzz.mutate import encode, mutated, odd
+from tests.fuzz import seeded as st
+from tests.fuzz.mutate import ODD, encode, mutated_by
+from tests.fuzz.seeded import Gen
 
 from reroll.core.dialects.rows import Options
 from reroll.core.dialects.table import DIALECTS
@@ -36,7 +38,7 @@ TEXTS = st.sampled_from(
     ]
 )
 
-records: st.SearchStrategy[dict[str, Any]] = st.fixed_dictionaries(
+records: Gen[dict[str, Any]] = st.fields(
     {
         "n": st.integers(0, 2**53),
         "at": TIMES,
@@ -44,36 +46,36 @@ records: st.SearchStrategy[dict[str, Any]] = st.fixed_dictionaries(
         "s": st.dictionaries(
             st.sampled_from(["configmap/app", "secret/db", "secret/db#password"]),
             st.sampled_from([DIGEST, "absent", "awaited", "", "x"]),
-            max_size=3,
+            most=3,
         ),
     },
-    optional={
+    {
         "v": st.sampled_from([1, 1, 2]),
         "k": st.sampled_from(["k1", "k2", ""]),
         "rolled": TIMES,
-        "by": st.lists(st.just("configmap/app"), max_size=2),
-        "keys": st.lists(st.just("key"), max_size=2),
-        "todo": st.fixed_dictionaries({"do": st.sampled_from(["evict", "reload"]), "since": TIMES}),
+        "by": st.lists(st.just("configmap/app"), most=2),
+        "keys": st.lists(st.just("key"), most=2),
+        "todo": st.fields({"do": st.sampled_from(["evict", "reload"]), "since": TIMES}),
         "pins": st.sampled_from(["", "configmap/app=app-0123456789"]),
         "named": st.booleans(),
         "held": TIMES,
     },
 )
-record_texts = (records | mutated(records)).map(lambda one: encode(one).decode("latin-1"))
+record_texts: Gen[str] = (records | mutated_by(records)).map(
+    lambda one: encode(one).decode("latin-1")
+)
+odd_texts = st.sampled_from([one for one in ODD if isinstance(one, str)])
 
 
-def annotations() -> st.SearchStrategy[dict[str, Any]]:
+def annotations() -> Gen[dict[str, Any]]:
     """Those of every dialect, the record and pins among them, with good and odd values."""
-    odd_texts = odd.filter(lambda one: isinstance(one, str))
-    words = st.dictionaries(st.sampled_from(WORDS), TEXTS | odd_texts, max_size=6)
-    more = st.fixed_dictionaries(
-        {}, optional={STATE: record_texts, PINS: TEXTS, "other": odd_texts}
-    )
-    return st.tuples(words, more).map(lambda pair: {**pair[0], **pair[1]})
+    words = st.dictionaries(st.sampled_from(WORDS), TEXTS | odd_texts, most=6)
+    more = st.fields({}, {STATE: record_texts, PINS: TEXTS, "other": odd_texts})
+    return Gen(lambda random: {**words.make(random), **more.make(random)})
 
 
-def metadata(name: st.SearchStrategy[str] = NAMES) -> st.SearchStrategy[dict[str, Any]]:
-    return st.fixed_dictionaries(
+def metadata(name: Gen[str] = NAMES) -> Gen[dict[str, Any]]:
+    return st.fields(
         {
             "name": name,
             "namespace": st.just(HOME),
@@ -83,7 +85,7 @@ def metadata(name: st.SearchStrategy[str] = NAMES) -> st.SearchStrategy[dict[str
             "annotations": annotations().map(lambda a: {**a, "reroll.dev/enabled": "true"}),
             "creationTimestamp": TIMES,
         },
-        optional={
+        {
             "labels": st.just({"app": "web"}),
             "deletionTimestamp": TIMES,
             "finalizers": st.just(["reroll.dev/injection"]),
@@ -138,17 +140,15 @@ POD: dict[str, Any] = {
         },
     ],
 }
-TEMPLATES: st.SearchStrategy[dict[str, Any]] = st.fixed_dictionaries(
+TEMPLATES: Gen[dict[str, Any]] = st.fields(
     {
-        "metadata": st.fixed_dictionaries(
-            {"labels": st.just({"app": "web"})}, optional={"annotations": annotations()}
-        ),
+        "metadata": st.fields({"labels": st.just({"app": "web"})}, {"annotations": annotations()}),
         "spec": st.just(POD),
     }
 )
-STATUSES: st.SearchStrategy[dict[str, Any]] = st.fixed_dictionaries(
+STATUSES: Gen[dict[str, Any]] = st.fields(
     {},
-    optional={
+    {
         "observedGeneration": st.integers(0, 5),
         "replicas": st.integers(0, 3),
         "updatedReplicas": st.integers(0, 3),
@@ -156,99 +156,102 @@ STATUSES: st.SearchStrategy[dict[str, Any]] = st.fixed_dictionaries(
         "phase": st.sampled_from(["Healthy", "Paused", "Degraded"]),
         "message": st.just("a message"),
         "conditions": st.lists(
-            st.fixed_dictionaries(
+            st.fields(
                 {
                     "type": st.sampled_from(["Progressing", "Complete", "Failed", "Suspended"]),
                     "status": st.sampled_from(["True", "False"]),
                     "message": st.just("why"),
                 }
             ),
-            max_size=2,
+            most=2,
         ),
     },
 )
 
 
-@st.composite
-def workloads(draw: st.DrawFn, kind: Kind) -> dict[str, Any]:
+def workloads(kind: Kind) -> Gen[dict[str, Any]]:
+    return Gen(lambda random: _workload(random, kind))
+
+
+def _workload(random: Random, kind: Kind) -> dict[str, Any]:
     spec: dict[str, Any] = {"replicas": 2, "selector": {"matchLabels": {"app": "web"}}}
     here = spec
     for step in kind.template[1:-1]:
         here = here.setdefault(step, {})
     if kind.template:
-        here[kind.template[-1]] = draw(TEMPLATES)
+        here[kind.template[-1]] = TEMPLATES.make(random)
     for path in {naming.path for naming in kind.names}:
         here = spec
         for step in path[1:-1]:
             here = here.setdefault(step, {}) if isinstance(here, dict) else {}
         here[path[-1]] = "app"
-    return {"metadata": draw(metadata()), "spec": spec, "status": draw(STATUSES)}
+    return {"metadata": metadata().make(random), "spec": spec, "status": STATUSES.make(random)}
 
 
 VALUES = st.sampled_from(["", "1", "new", "smørbrød"])
-configmaps: st.SearchStrategy[dict[str, Any]] = st.fixed_dictionaries(
+configmaps: Gen[dict[str, Any]] = st.fields(
     {
         "metadata": metadata(st.sampled_from(["app", "other"])),
-        "data": st.dictionaries(st.sampled_from(["key", "a", "-._"]), VALUES, max_size=3),
+        "data": st.dictionaries(st.sampled_from(["key", "a", "-._"]), VALUES, most=3),
     },
-    optional={
+    {
         "binaryData": st.just({"blob": "AAE="}),
         "immutable": st.booleans(),
     },
 )
-secrets: st.SearchStrategy[dict[str, Any]] = st.fixed_dictionaries(
+secrets: Gen[dict[str, Any]] = st.fields(
     {
         "metadata": metadata(st.sampled_from(["db", "other"])),
         "type": st.sampled_from(["Opaque", "kubernetes.io/tls"]),
         "data": st.dictionaries(
             st.sampled_from(["password", "tls.crt", "tls.key"]),
             st.sampled_from(["cGFzc3dvcmQ=", "", "not base64", "====", "\xff"]),
-            max_size=3,
+            most=3,
         ),
     }
 )
-namespaces: st.SearchStrategy[dict[str, Any]] = st.fixed_dictionaries(
+namespaces: Gen[dict[str, Any]] = st.fields(
     {"metadata": metadata(st.sampled_from([HOME, "other"]))}
 )
-mount_reports: st.SearchStrategy[dict[str, Any]] = st.fixed_dictionaries(
+mount_reports: Gen[dict[str, Any]] = st.fields(
     {
         "metadata": metadata(),
-        "status": st.fixed_dictionaries(
+        "status": st.fields(
             {
                 "podName": st.just("web-1"),
                 "mounted": st.booleans(),
                 "secretProviderClassName": st.sampled_from(["vault", "other"]),
                 "objects": st.lists(
-                    st.fixed_dictionaries(
+                    st.fields(
                         {"id": st.sampled_from(["a", "b"]), "version": st.sampled_from(["1", "2"])}
                     ),
-                    max_size=3,
+                    most=3,
                 ),
             }
         ),
     }
 )
-injections: st.SearchStrategy[dict[str, Any]] = st.fixed_dictionaries(
+injections: Gen[dict[str, Any]] = st.fields(
     {
         "metadata": metadata(),
-        "spec": st.fixed_dictionaries(
+        "spec": st.fields(
             {
                 "from": st.lists(
-                    st.fixed_dictionaries(
+                    st.fields(
                         {
                             "name": st.sampled_from(["db", "app"]),
                             "key": st.sampled_from(["password", "key"]),
                         },
-                        optional={
+                        {
                             "kind": st.sampled_from(["Secret", "ConfigMap"]),
                             "namespace": st.just("other"),
                             "variable": st.just("v"),
                         },
                     ),
-                    min_size=1,
-                    max_size=2,
+                    least=1,
+                    most=2,
                 ),
-                "to": st.fixed_dictionaries(
+                "to": st.fields(
                     {
                         "apiVersion": st.sampled_from(["v1", "example.com/v1", "a/b/c"]),
                         "kind": st.sampled_from(["Target", "Secret", "Injection"]),
@@ -259,7 +262,7 @@ injections: st.SearchStrategy[dict[str, Any]] = st.fixed_dictionaries(
                     }
                 ),
             },
-            optional={
+            {
                 "template": st.sampled_from(["{{ password }}", "{{", "{% if x %}", "{{ 1/0 }}"]),
                 "encoding": st.sampled_from(["string", "base64", "json", "odd"]),
                 "dryRun": st.booleans(),
@@ -267,7 +270,7 @@ injections: st.SearchStrategy[dict[str, Any]] = st.fixed_dictionaries(
             },
         ),
     },
-    optional={
+    {
         "status": st.just(
             {
                 "observedGeneration": 1,
@@ -285,22 +288,22 @@ injections: st.SearchStrategy[dict[str, Any]] = st.fixed_dictionaries(
         )
     },
 )
-jobs: st.SearchStrategy[dict[str, Any]] = st.fixed_dictionaries(
+jobs: Gen[dict[str, Any]] = st.fields(
     {
         "apiVersion": st.just("batch/v1"),
         "kind": st.just("Job"),
-        "metadata": st.fixed_dictionaries({"name": NAMES, "labels": st.just({"a": "b"})}),
-        "spec": st.fixed_dictionaries({"template": TEMPLATES}),
+        "metadata": st.fields({"name": NAMES, "labels": st.just({"a": "b"})}),
+        "spec": st.fields({"template": TEMPLATES}),
     }
 )
-pending_jobs: st.SearchStrategy[dict[str, Any]] = st.fixed_dictionaries(
+pending_jobs: Gen[dict[str, Any]] = st.fields(
     {
         "metadata": metadata(st.just("web-reroll-job")),
         "revision": st.just(1),
-        "data": st.fixed_dictionaries({"uid": st.sampled_from(["uid-1", "gone"]), "job": jobs}),
+        "data": st.fields({"uid": st.sampled_from(["uid-1", "gone"]), "job": jobs}),
     }
 )
-key_secrets: st.SearchStrategy[dict[str, Any]] = st.fixed_dictionaries(
+key_secrets: Gen[dict[str, Any]] = st.fields(
     {
         "metadata": st.just(
             {"name": "keys", "namespace": "reroll", "annotations": {"reroll.dev/current": "k1"}}
@@ -308,16 +311,16 @@ key_secrets: st.SearchStrategy[dict[str, Any]] = st.fixed_dictionaries(
         "data": st.dictionaries(
             st.sampled_from(["k1", "k2", ""]),
             st.sampled_from([base64.b64encode(b"x" * 32).decode(), "", "%", "\xe9"]),
-            max_size=2,
+            most=2,
         ),
     }
 )
-leases: st.SearchStrategy[dict[str, Any]] = st.fixed_dictionaries(
+leases: Gen[dict[str, Any]] = st.fields(
     {
-        "metadata": st.fixed_dictionaries({"resourceVersion": VERSIONS}),
-        "spec": st.fixed_dictionaries(
+        "metadata": st.fields({"resourceVersion": VERSIONS}),
+        "spec": st.fields(
             {},
-            optional={
+            {
                 "holderIdentity": st.sampled_from(["me", "other", ""]),
                 "leaseDurationSeconds": st.sampled_from([1, 15, 2**31 - 1]),
                 "acquireTime": TIMES,
@@ -327,19 +330,19 @@ leases: st.SearchStrategy[dict[str, Any]] = st.fixed_dictionaries(
         ),
     }
 )
-reviews: st.SearchStrategy[dict[str, Any]] = st.fixed_dictionaries(
+reviews: Gen[dict[str, Any]] = st.fields(
     {
         "apiVersion": st.just("admission.k8s.io/v1"),
         "kind": st.just("AdmissionReview"),
-        "request": st.fixed_dictionaries(
+        "request": st.fields(
             {
                 "uid": st.just("review-1"),
                 "operation": st.just("CREATE"),
-                "object": st.fixed_dictionaries(
+                "object": st.fields(
                     {
-                        "metadata": st.fixed_dictionaries(
+                        "metadata": st.fields(
                             {
-                                "annotations": st.fixed_dictionaries(
+                                "annotations": st.fields(
                                     {
                                         PINS: st.sampled_from(
                                             ["configmap/app=app-0123456789", "secret/db=db-1", ""]
@@ -356,7 +359,7 @@ reviews: st.SearchStrategy[dict[str, Any]] = st.fixed_dictionaries(
     }
 )
 SCHEMA = "example.com.v1.Machine"
-openapi: st.SearchStrategy[dict[str, Any]] = st.just(
+openapi: Gen[dict[str, Any]] = st.just(
     {
         "components": {
             "schemas": {
@@ -391,7 +394,7 @@ openapi: st.SearchStrategy[dict[str, Any]] = st.just(
         }
     }
 )
-discovery_lists: st.SearchStrategy[dict[str, Any]] = st.just(
+discovery_lists: Gen[dict[str, Any]] = st.just(
     {
         "groupVersion": "example.com/v1",
         "resources": [

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from hypothesis import strategies as st
+from tests.fuzz.seeded import Gen
 
 DEEP = 3000
 
@@ -77,7 +78,7 @@ ODD: list[Any] = [
     "٣٤",
     "\x00",
     "\u202e\U0001f4a5",
-    "x" * 70_000,
+    "x" * 10_000,
     "../../x",
     "a/b/c/d#e#f",
     "*",
@@ -180,21 +181,44 @@ def _copy(value: Any) -> Any:
     return [_copy(each) for each in value] if isinstance(value, list) else value
 
 
-@st.composite
-def mutated(draw: st.DrawFn, documents: st.SearchStrategy[Any], most: int = 3) -> Any:
-    """A document of these with one to `most` mutations; to be encoded with `encode`."""
-    document = _copy(draw(documents))
-    for _ in range(draw(st.integers(1, most))):
+def mutate(document: Any, below: Callable[[int], int], most: int = 3) -> Any:
+    """A copy with one to `most` mutations; `below(n)` chooses a number from 0 to n - 1."""
+    document = _copy(document)
+    for _ in range(1 + below(most)):
         there = places(document)
         if not there:
-            return draw(odd)
-        place = there[draw(st.integers(0, len(there) - 1))]
-        how = draw(st.integers(0, 7))
+            return _copy(ODD[below(len(ODD))])
+        place, how = there[below(len(there))], below(2 * len(OPERATIONS))
         if how < len(OPERATIONS):
             OPERATIONS[how](place)
         else:
-            _set(place, draw(odd))
+            _set(place, _copy(ODD[below(len(ODD))]))
     return document
+
+
+@st.composite
+def _mutated(draw: st.DrawFn, documents: st.SearchStrategy[Any]) -> Any:
+    return mutate(draw(documents), lambda most: draw(st.integers(0, most - 1)))
+
+
+def mutated(documents: Gen[Any]) -> st.SearchStrategy[Any]:
+    """One of these with a few mutations; to be encoded with `encode`."""
+    return _mutated(documents.documents)
+
+
+def mutated_by(documents: Gen[Any]) -> Gen[Any]:
+    """The same, for a document that is a part of another."""
+    return Gen(lambda random: mutate(documents.make(random), random.randrange))
+
+
+def near(documents: Gen[Any]) -> st.SearchStrategy[Any]:
+    """One of these, as it is or with a few mutations."""
+    return documents.documents | mutated(documents)
+
+
+def bodies(documents: Gen[Any]) -> st.SearchStrategy[bytes]:
+    """Such a document as bytes, or what is left of one, or something else."""
+    return near(documents).map(encode) | cut(mutated(documents).map(encode)) | odd.map(encode)
 
 
 def cut(documents: st.SearchStrategy[bytes]) -> st.SearchStrategy[bytes]:

@@ -7,7 +7,7 @@ import os
 
 from hypothesis import HealthCheck, Phase, settings
 
-SHORT = 25
+SHORT = 40
 EXAMPLES = int(os.environ.get("REROLL_FUZZ_EXAMPLES", "0"))
 
 fuzz = settings(
@@ -15,6 +15,6 @@ fuzz = settings(
     derandomize=not EXAMPLES,
     database=None,
     deadline=None,
-    phases=[Phase.generate],
+    phases=[Phase.explicit, Phase.generate, Phase.shrink],
     suppress_health_check=list(HealthCheck),
 )

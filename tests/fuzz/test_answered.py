@@ -8,8 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.fuzz import documents
 from tests.fuzz.bench import Answers, Bench, run
-from tests.fuzz.mutate import cut, encode, mutated, odd
+from tests.fuzz.mutate import bodies, encode, near
 from tests.fuzz.profile import fuzz
+from tests.fuzz.seeded import just
 from tests.kube.fakes import StillClock
 
 from reroll.controller.context import Context
@@ -37,11 +38,6 @@ ROW = {
     "health": {"replicas": "spec.size"},
 }
 MACHINE = tables([ROW], None)[0].kinds[-1]
-
-
-def bodies(one: st.SearchStrategy[Any]) -> st.SearchStrategy[bytes]:
-    """A good document, one that is almost right, or what is left of one."""
-    return (one | mutated(one)).map(encode) | cut(mutated(one).map(encode)) | odd.map(encode)
 
 
 async def declared(work: Any) -> Any:
@@ -179,9 +175,9 @@ def injecting(bench: Bench) -> Injections:
 
 @fuzz
 @given(
-    st.lists(documents.injections | mutated(documents.injections), min_size=1, max_size=2),
+    st.lists(near(documents.injections), min_size=1, max_size=2),
     bodies(documents.discovery_lists),
-    bodies(st.just(TARGET)),
+    bodies(just(TARGET)),
     bodies(documents.secrets),
 )
 def test_injections(manifests: list[Any], served: bytes, target: bytes, source: bytes) -> None:

@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.fuzz import documents
-from tests.fuzz.mutate import cut, encode, mutated, odd
+from tests.fuzz.mutate import bodies, cut
 from tests.fuzz.profile import fuzz
+from tests.fuzz.seeded import just
 
 from reroll.core.model import injection, record
 from reroll.core.model.metadata import Manifest
@@ -25,14 +26,12 @@ from reroll.kube.objects import Pod, Revision
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 MODELS = (Manifest, Source, Stub, MountReport, PendingJob, Pod, Revision, injection.Manifest)
-ANY = st.one_of(
-    documents.configmaps,
-    documents.secrets,
-    documents.mount_reports,
-    documents.injections,
-    documents.pending_jobs,
+ANY = (
+    (documents.configmaps | documents.secrets)
+    | (documents.mount_reports | documents.injections)
+    | documents.pending_jobs
 )
-BODIES = cut(mutated(ANY).map(encode)) | odd.map(encode)
+BODIES = bodies(ANY)
 
 
 @pytest.mark.parametrize("model", MODELS, ids=lambda one: one.__qualname__)
@@ -53,11 +52,11 @@ def test_objects_of_every_model(model: type[Any]) -> None:
     every()
 
 
+TEXTS = documents.record_texts.documents
+
+
 @fuzz
-@given(
-    documents.record_texts
-    | cut(documents.record_texts.map(str.encode)).map(lambda b: b.decode("latin-1"))
-)
+@given(TEXTS | cut(TEXTS.map(str.encode)).map(lambda body: body.decode("latin-1")))
 def test_records(text: str) -> None:
     found = record.read(text)
     if isinstance(found, record.Record):
@@ -66,13 +65,13 @@ def test_records(text: str) -> None:
 
 
 @fuzz
-@given(cut(mutated(documents.reviews).map(encode)) | documents.reviews.map(encode) | BODIES)
+@given(bodies(documents.reviews) | BODIES)
 def test_admission_reviews(body: bytes) -> None:
     reply = webhook._answer(Asked("POST", PATH, body))
     assert reply.status in {200, 400}
 
 
-STATUS = st.just(
+STATUS = just(
     {
         "kind": "Status",
         "code": 409,
@@ -86,7 +85,7 @@ STATUS = st.just(
 @fuzz
 @given(
     st.integers(300, 599),
-    cut((STATUS | mutated(STATUS)).map(encode)),
+    bodies(STATUS),
     st.none() | st.text(max_size=8) | st.sampled_from(["9" * 5000, "1", "٣", "-1", "nan"]),
 )
 def test_errors_of_the_api_server(code: int, body: bytes, after: str | None) -> None:
@@ -95,7 +94,7 @@ def test_errors_of_the_api_server(code: int, body: bytes, after: str | None) -> 
     assert 0 <= (error.retry_after or 0) <= 300
 
 
-CONFIG = st.just(
+CONFIG = just(
     {
         "current-context": "c",
         "contexts": [{"name": "c", "context": {"cluster": "k", "user": "u", "namespace": "n"}}],
@@ -122,7 +121,7 @@ ALIASES = [b"a: &a [*a]", b"&a {users: *a}", b"\xff\xfe", b"!!python/object:os.x
 
 
 @fuzz
-@given(cut((CONFIG | mutated(CONFIG)).map(encode)) | st.sampled_from(ALIASES))
+@given(bodies(CONFIG) | st.sampled_from(ALIASES))
 def test_kubeconfigs(tmp_path_factory: pytest.TempPathFactory, body: bytes) -> None:
     path = tmp_path_factory.getbasetemp() / "config"
     path.write_bytes(body)

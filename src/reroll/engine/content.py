@@ -4,7 +4,6 @@ Values are decoded, digested and dropped here; nothing that leaves this module h
 """
 
 import base64
-import binascii
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
@@ -24,6 +23,7 @@ from reroll.core.policy.beside import shown, values_at
 from reroll.core.tables.annotations import IGNORE
 from reroll.core.tables.kinds import EACH
 from reroll.core.tables.source_kinds import SourceKind
+from reroll.kube.errors import Malformed
 
 
 class ManagedField(msgspec.Struct, gc=False, rename="camel"):
@@ -152,12 +152,21 @@ def model(row: SourceKind) -> type[Any]:
 
 
 def values_of(source: Source, *, are_encoded: bool) -> dict[str, bytes]:
-    """What a source holds; `are_encoded`: it is a Secret, whose values are all base64."""
-    texts = (_texts.decode(source.data) if source.data else None) or {}
-    if are_encoded:
-        return _decoded(texts)
-    binaries = _texts.decode(source.binary_data) if source.binary_data else None
-    return {name: text.encode() for name, text in texts.items()} | _decoded(binaries or {})
+    """What a source holds; `are_encoded`: it is a Secret, whose values are all base64.
+
+    `Malformed` if that is no map of texts, which the API server lets through for no ConfigMap.
+    """
+    try:
+        texts = (_texts.decode(source.data) if source.data else None) or {}
+        if are_encoded:
+            return _decoded(texts)
+        binaries = _texts.decode(source.binary_data) if source.binary_data else None
+        return {name: text.encode() for name, text in texts.items()} | _decoded(binaries or {})
+    except UNREADABLE:
+        place = source.metadata
+        raise Malformed(
+            "its data is no map of texts", namespace=place.namespace, name=place.name
+        ) from None
 
 
 def annotated(kept: Content, metadata: Metadata, dialects: Dialects = ALL) -> Content:
@@ -193,7 +202,7 @@ def _decoded(texts: Mapping[str, str]) -> dict[str, bytes]:
     for name, text in texts.items():
         try:
             values[name] = base64.b64decode(text)
-        except binascii.Error:
+        except ValueError:  # text that is no base64, or not even ASCII
             # The API server never lets this through; if it did, the text itself is content.
             values[name] = text.encode()
     return values

@@ -134,7 +134,11 @@ class SourceFeed(Feed):
 
     def _seen(self, obj: Any, *, initial: bool) -> None:
         self._world.copies.observe(self._key(obj), obj.metadata)
-        self._world.sources.observe(self._row, obj, watched=not initial)
+        try:
+            self._world.sources.observe(self._row, obj, watched=not initial)
+        except Malformed as odd:
+            odd.kind = self.kind
+            self._malformed(odd)
 
     def _gone(self, key: Key, version: int) -> None:
         self._world.copies.gone(key)
