@@ -71,6 +71,10 @@ bench-failover: setup ## For how long nothing rolls when the leader goes (about 
 bench-scale: setup ## 50,000 sources and 5,000 workloads, in steps (about 10 minutes)
 	python -m bench.scale $(ARGS)
 
+.PHONY: bench-hostile
+bench-hostile: setup ## What a quiet namespace feels of a hostile one (about 8 minutes)
+	python -m bench.hostile $(ARGS)
+
 .PHONY: soak
 soak: setup ## Ten minutes of random changes, faults and kills, and then the invariants
 	python -m bench.soak $(ARGS)

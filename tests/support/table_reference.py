@@ -17,7 +17,7 @@ from reroll.core.tables.custom_rows import ROWS, helped
 from reroll.core.tables.fields import FIELDS, POD_FIELDS, PODS, Field
 from reroll.core.tables.kinds import EACH, KINDS
 from reroll.core.tables.reasons import Reason
-from reroll.core.tables.rights import DEFAULT, Feature, Right, rights
+from reroll.core.tables.rights import DEFAULT, GRANTED, Feature, Right, rights
 from reroll.core.tables.rights import Place as RightPlace
 from reroll.core.tables.source_kinds import SOURCE_KINDS
 from reroll.manifests.options import ANNOTATION, NAMES
@@ -208,7 +208,8 @@ def rights_page() -> str:
         for row in rights(KINDS):
             if row.feature is feature:
                 found.setdefault(_right(row), set()).update(row.verbs)
-        usual = "" if feature in DEFAULT else "\n\nOff unless it is asked for."
+        where = " in the chart" if feature in DEFAULT else ""
+        usual = "" if feature in GRANTED else f"\n\nOff{where} unless it is asked for."
         order = ("get", "list", "watch", "create", "patch", "delete")
         rows = [
             (what, ", ".join(verb for verb in order if verb in verbs), where)

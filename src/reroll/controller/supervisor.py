@@ -23,7 +23,8 @@ from reroll.controller.feature import Feature
 from reroll.controller.logs import Log
 from reroll.controller.metrics import Watched
 from reroll.controller.pace import Backoff
-from reroll.controller.server import server as probes
+from reroll.controller.server import Metrics
+from reroll.controller.server import server as answering
 from reroll.http.server import Server
 from reroll.kube.errors import ApiError, ConfigError
 from reroll.kube.lease import Leadership
@@ -54,7 +55,7 @@ class Supervisor:
 
     async def run(self, features: Sequence[Feature], stop: asyncio.Event) -> None:
         """Run all of them: what they prepare and watch in their order, their work side by side."""
-        server = await self._serve()
+        servers = await self._serve()
         try:
             for feature in features:
                 await self._prepare(feature, stop)
@@ -80,15 +81,21 @@ class Supervisor:
                 log.info("stopping")
                 await self._end(features, work, background)
         finally:
-            if server:
+            for server in servers:
                 await server.stop()
 
-    async def _serve(self) -> Server | None:
-        if not self._settings.listen:
-            return None
-        server = probes(self._settings.listen, self._metrics.registry, self.unhealthy, self.unready)
-        await server.start()
-        return server
+    async def _serve(self) -> list[Server]:
+        """Probes first: they have to be answered whatever becomes of the other."""
+        metrics = Metrics(self._metrics.registry, self._clock)
+        addresses = ((self._settings.probes, None), (self._settings.listen, metrics))
+        servers = [
+            answering(address, answer, self.unhealthy, self.unready)
+            for address, answer in addresses
+            if address
+        ]
+        for server in servers:
+            await server.start()
+        return servers
 
     async def _prepare(self, feature: Feature, stop: asyncio.Event) -> None:
         """As long as it takes: the API server may be away when we start."""

@@ -61,7 +61,9 @@ def run(args: argparse.Namespace) -> int:
     except* ConfigError as group:
         raise CommandError(str(group.exceptions[0]), Exit.USAGE) from None
     except* OSError as group:
-        raise CommandError(f"{group.exceptions[0]}; choose another with --listen") from None
+        raise CommandError(
+            f"{group.exceptions[0]}; choose another with --listen or --probes"
+        ) from None
     return Exit.OK
 
 

@@ -1,7 +1,8 @@
 """Makes copies of sources: of exactly what was decided on, and owned before any pod uses them.
 
 A copy that exists is used as it is, if it holds what its name says. One that holds something else
-is deleted, that very one, and made again. Content is fetched for it, sent, and dropped.
+is deleted, that very one, and made again; what has the name and is no copy by its label stays, and
+is reported. Content is fetched for it, sent, and dropped.
 """
 
 from collections.abc import Iterable
@@ -12,7 +13,8 @@ from reroll.core.model.content import Content
 from reroll.core.model.key import Key, Problem
 from reroll.core.model.moment import Moment
 from reroll.core.observe.snapshot import Snapshot
-from reroll.core.revisions.copies import copy_marks, copy_names
+from reroll.core.revisions.content_names import COPY_OF
+from reroll.core.revisions.copies import copy_marks, copy_names, is_copy_of
 from reroll.core.tables.reasons import Reason
 from reroll.core.tables.source_kinds import SourceKind
 from reroll.engine.content import Source, content, is_same
@@ -111,7 +113,7 @@ class CopyMaker:
         body: dict[str, Any],
         owner: OwnerRef | None,
     ) -> bool:
-        """One of that name exists: take it if it is a copy of this, else put ours there."""
+        """One of that name exists: use it if it holds this, replace it if it is a spoilt copy."""
         place = self._resource(copy), copy.namespace, copy.name
         served = await api.find(self._client, *place, Source)
         if served is None:
@@ -123,6 +125,8 @@ class CopyMaker:
             return False
         if holds.immutable and copy.name in copy_names(source, holds):
             raise Rejected(f"another content of {source} has the same digest; change {source}")
+        if not is_copy_of(served.metadata, source.name):
+            raise Rejected(f"something else has its name, and has no label {COPY_OF}; delete it")
         if served.metadata.deletion_timestamp is None and not await api.delete(
             self._client, *place, uid=served.metadata.uid
         ):

@@ -7,7 +7,6 @@ it dates the write of the record that began the roll. Ours may be wrong.
 
 from dataclasses import dataclass, field
 from datetime import datetime
-from ipaddress import ip_address
 
 from reroll.clock import Clock
 from reroll.core.decide.actions import Evict, Reload
@@ -21,6 +20,7 @@ from reroll.core.tables.kinds import Revisions
 from reroll.core.tables.reasons import Reason
 from reroll.engine.outcome import Blocked, Done, Later, Step, Turn
 from reroll.engine.reader import Reader
+from reroll.engine.strategies.addresses import is_of_a_pod
 from reroll.engine.world import World
 from reroll.http.fetch import fetch
 from reroll.kube import api, resources
@@ -186,20 +186,3 @@ def _missing(pods: list[Pod], old: list[Pod], wanted: int) -> str:
     if unready := [pod.metadata.name for pod in pods if pod not in old and not pod.is_ready]:
         return f"{min(unready)}, which replaces another, is not ready"
     return f"{len(pods)} of {wanted} pods are there" if len(pods) < wanted else ""
-
-
-LOCALHOST = frozenset(map(ip_address, ("127.0.0.1", "::1")))
-"""What listens there alone trusts whoever asks."""
-
-
-def is_of_a_pod(address: str) -> bool:
-    """Not one at which a cloud gives credentials away, nor one of our own machine.
-
-    Whoever may write the status of a pod must not have us ask there.
-    """
-    try:
-        ip = ip_address(address)
-    except ValueError:
-        return False
-    ip = getattr(ip, "ipv4_mapped", None) or ip
-    return not (ip.is_link_local or ip.is_multicast or ip.is_unspecified or ip in LOCALHOST)
