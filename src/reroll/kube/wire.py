@@ -11,6 +11,8 @@ from urllib.parse import quote
 
 import msgspec
 
+from reroll.kube.errors import Rejected
+
 FIELD_MANAGER = "reroll"
 JSON = "application/json"
 JSON_PATCH = "application/json-patch+json"
@@ -272,7 +274,8 @@ def _query(**values: str | None) -> Query:
 
 def _segment(what: str, text: str) -> str:
     if text in {"", ".", ".."}:
-        raise ValueError(f"{text!r} cannot be the {what} of a Kubernetes object")
+        # Names come from objects too: it is refused as the API server would refuse it.
+        raise Rejected(f"{text!r} cannot be the {what} of a Kubernetes object")
     return quote(text, ":")
 
 
