@@ -14,6 +14,7 @@ from reroll.controller.events import Recorder
 from reroll.controller.feature import Feature
 from reroll.controller.metrics import Metrics
 from reroll.kube.errors import ConfigError, Conflict
+from reroll.kube.outage import Outage
 from reroll.settings.table import Settings
 
 
@@ -67,7 +68,10 @@ class Failing(Feature):
 def made(monkeypatch: pytest.MonkeyPatch) -> supervisor.Supervisor:
     monkeypatch.setattr(supervisor, "FIRST_RESTART", 0.001)
     monkeypatch.setattr(supervisor, "LONGEST_RESTART", 0.002)
-    context = SimpleNamespace(clock=SystemClock(), settings=Settings(), metrics=Metrics())
+    client = SimpleNamespace(outage=Outage())
+    context = SimpleNamespace(
+        client=client, clock=SystemClock(), settings=Settings(), metrics=Metrics()
+    )
     return supervisor.Supervisor(cast("Context", context), cast("Recorder", None))
 
 

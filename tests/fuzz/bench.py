@@ -30,6 +30,7 @@ from reroll.features.rolling.feature import Rolling
 from reroll.kube import wire
 from reroll.kube.client import Client
 from reroll.kube.errors import ApiError, NotFound
+from reroll.kube.outage import Outage
 from reroll.kube.watch import Watch
 from reroll.settings.resolve import resolve
 
@@ -46,6 +47,7 @@ class Answers:
         self.by_path: dict[str, bytes] = {}
         self.everything: bytes | None = None
         self.sent: list[wire.Request] = []
+        self.outage = Outage()
 
     async def send(self, request: wire.Request, **_: Any) -> bytes:
         self.sent.append(request)
@@ -141,7 +143,7 @@ class Bench:
                 self.rolling._publish(key, await executor.reconcile(key))
         self.rolling.queue.clear()
         while self.recorder._waiting:
-            await _outcome(self.recorder._send(self.recorder._waiting.popleft()[1]))
+            await _outcome(self.recorder._send(self.recorder._waiting.take()[0]))
 
     # What has to work all the same
 

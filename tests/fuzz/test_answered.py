@@ -129,15 +129,15 @@ def test_the_lease(leases: list[bytes]) -> None:
         leadership = Leadership(answers.client, clock, "reroll", "reroll", "me")
         for lease in leases:
             answers.everything = lease
-            await declared(leadership._turn())
-            leadership._stop_if_lost()
+            await declared(leadership._contend())
+            await declared(leadership._act_on_news())
             assert leadership._pause() <= 20
+            leadership._stop()
             clock.move(20)
         good = {"metadata": {"resourceVersion": "1"}, "spec": {"holderIdentity": ""}}
         answers.everything = encode(good)
         clock.move(2**32)
-        leadership._stop_if_lost()
-        await leadership._turn()
+        await leadership._contend()
         assert leadership.is_leader
 
     run(contend())

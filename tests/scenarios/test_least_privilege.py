@@ -52,8 +52,7 @@ class Installed:
 
     @property
     def flags(self) -> tuple[str, ...]:
-        # Probes at a free port: other tests run beside this one.
-        return ("--config", str(self.config), "--probes", "127.0.0.1:0")
+        return ("--config", str(self.config))
 
     def refused(self) -> list[str]:
         return [
@@ -112,7 +111,8 @@ def install(
         helm("install", RELEASE, CHART, "--namespace", namespace, "--values", file)
         content = api.get(path_to("ConfigMap", RELEASE, namespace))["data"]["reroll.yaml"]
         config = tmp_path / "reroll.yaml"
-        config.write_text(content)
+        # Other tests run beside this one: probes are at a free port.
+        config.write_text(content.replace("probes: :8081", "probes: 127.0.0.1:0"))
         login = Grants(cluster, api, namespace, tmp_path).login(RELEASE)
         return Installed(api, namespace, login, config, audit)
 

@@ -26,6 +26,7 @@ from reroll.controller.pace import Backoff
 from reroll.controller.server import Metrics
 from reroll.controller.server import server as answering
 from reroll.http.server import Server
+from reroll.kube.election import Timing
 from reroll.kube.errors import ApiError, ConfigError
 from reroll.kube.lease import Leadership
 from reroll.kube.steps import Health
@@ -111,8 +112,7 @@ class Supervisor:
                 bugs.report(Part.FEATURE, error, feature=_name(feature))
             else:
                 return
-            with suppress(TimeoutError):
-                await asyncio.wait_for(stop.wait(), self._clock.jitter(delay))
+            await _either(stop, self._context.client.outage.pause(self._clock.jitter(delay)))
             delay = min(30.0, delay * 2)
 
     async def _lead(self, features: Sequence[Feature]) -> None:
@@ -130,16 +130,13 @@ class Supervisor:
             started.clear()
             stopped.set()
 
-        duration = self._settings.lease_duration.total_seconds()
         leadership = Leadership(
             self._context.client,
             self._clock,
             self._context.namespace,
             self._settings.lease,
             self._context.identity,
-            lease_duration=duration,
-            renew_deadline=duration * 2 / 3,
-            retry_period=duration * 2 / 15,
+            timing=Timing.of(self._settings.lease_duration.total_seconds()),
             on_started=on_started,
             on_stopped=on_stopped,
         )

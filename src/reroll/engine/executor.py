@@ -228,6 +228,10 @@ class Executor:
             report = msgspec.structs.replace(report, seconds=seconds)
         return report
 
+    def forgive(self, key: Key) -> None:
+        """Forget how often a workload failed."""
+        self._backoff.succeeded(key)
+
     def failed(self, key: Key, error: Exception) -> Outcome:
         """What an error means for a workload."""
         api_error = error if isinstance(error, ApiError) else None

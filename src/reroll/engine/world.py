@@ -276,6 +276,7 @@ class World:
             quiet_since=tracked.quiet_since,
             copies_missing=self.copies.missing(_copies(tracked.workload)),
             problems=problems,
+            crowded=tracked.is_crowded,
         )
 
     def waits(self, key: Key) -> None:

@@ -14,7 +14,7 @@ import httptools
 
 from reroll.http.connection import LONGEST_HEAD
 from reroll.http.room import Room
-from reroll.http.tls import Listener
+from reroll.http.tls import Acceptor
 
 PATIENCE = 75.0
 """Seconds that a caller may be silent before its first request, and after each."""
@@ -83,23 +83,23 @@ class Server:
         self._answer = answer
         self._room = Room(largest, most)
         self._server: asyncio.Server | None = None
-        self._listener = Listener(self._caller, trust) if trust else None
+        self._acceptor = Acceptor(self._caller, trust) if trust else None
 
     def _caller(self) -> "_Caller":
         return _Caller(self._answer, self._room)
 
     async def start(self) -> None:
         """Listen; raises `OSError` if the address is taken."""
-        if self._listener is not None:
-            self.port = await self._listener.start(self._host, self.port)
+        if self._acceptor is not None:
+            self.port = await self._acceptor.start(self._host, self.port)
             return
         loop = asyncio.get_running_loop()
         self._server = await loop.create_server(self._caller, self._host, self.port)
         self.port = self._server.sockets[0].getsockname()[1]
 
     async def stop(self) -> None:
-        if self._listener is not None:
-            await self._listener.stop()
+        if self._acceptor is not None:
+            await self._acceptor.stop()
         if self._server is not None:
             self._server.close()
         for caller in tuple(self._room.callers):

@@ -24,7 +24,7 @@ FULL = 1.0
 """Seconds until the next try, when no connection can be accepted: the process has no files left."""
 
 
-class Listener:
+class Acceptor:
     """`factory()` makes a protocol, which is told of its connection when TLS stands."""
 
     def __init__(

@@ -183,7 +183,7 @@ class Settings(msgspec.Struct, frozen=True):
     ] = "reroll"
     lease_duration: Annotated[
         timedelta, About(RUN, "how long a dead leader is waited for", "15s", SECOND)
-    ] = timedelta(seconds=15)
+    ] = timedelta(seconds=7)
     digest_key: Annotated[
         str,
         About(RUN, "name of the Secret with the key for digests of Secrets", "reroll-digest-key"),

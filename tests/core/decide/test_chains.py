@@ -38,7 +38,7 @@ def names(rows: Any) -> list[str]:
 
 def test_the_order_of_the_first_chain() -> None:
     """Each row may stop what those below it would do: changing the order changes behaviour."""
-    assert names(STANDING) == ["ended", "not_enabled", "unread"]
+    assert names(STANDING) == ["ended", "not_enabled", "crowded", "unread"]
 
 
 def test_the_order_of_the_second_chain() -> None:

@@ -12,6 +12,7 @@ from reroll.core.decide.case import Case
 from reroll.core.decide.plan import Plan, without_action
 from reroll.core.decide.standing import Check
 from reroll.core.decide.writing import Act
+from reroll.core.model.names import several
 from reroll.core.observe.snapshot import Snapshot
 from reroll.core.tables.reasons import Reason
 
@@ -33,7 +34,7 @@ def source_missing(case: Case) -> Plan | None:
     """New pods could not start."""
     if not case.comparison.missing:
         return None
-    names = ", ".join(str(reference.source) for reference in case.comparison.missing)
+    names = several([str(reference.source) for reference in case.comparison.missing])
     return without_action(Reason.SOURCE_MISSING, f": {names}; create it")
 
 

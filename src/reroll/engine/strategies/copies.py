@@ -17,7 +17,7 @@ from reroll.core.revisions.content_names import COPY_OF
 from reroll.core.revisions.copies import copy_marks, copy_names, is_copy_of
 from reroll.core.tables.reasons import Reason
 from reroll.core.tables.source_kinds import SourceKind
-from reroll.engine.content import Source, content, is_same
+from reroll.engine.content import Source, content, copied, is_same
 from reroll.engine.copies import Copies
 from reroll.engine.outcome import SLOWLY, Amended, Blocked, Step, Turn
 from reroll.engine.sources import Sources
@@ -118,7 +118,7 @@ class CopyMaker:
         served = await api.find(self._client, *place, Source)
         if served is None:
             raise Conflict(f"{copy} was deleted at this moment")
-        holds = self._content(self._sources.rows[copy.kind], served)
+        holds = self._content(self._sources.rows[copy.kind], copied(served, source))
         if is_same(decided_on, holds) and holds.immutable and holds.type == decided_on.type:
             self._copies.made(copy, served.metadata)
             await self._own(copy, owner)

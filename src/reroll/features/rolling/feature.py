@@ -9,6 +9,7 @@ from reroll.controller.bus import Bus
 from reroll.controller.logs import Log
 from reroll.controller.pace import Backoff, Pacer
 from reroll.controller.queue import Queue
+from reroll.controller.stranded import Stranded
 from reroll.controller.worker import Worker
 from reroll.core.model.key import Key
 from reroll.core.tables.rights import Feature
@@ -38,6 +39,7 @@ class Rolling:
         self._worker = Worker(
             self.queue, self._reconcile, Backoff(clock), on_error=self._failed, noun="workload"
         )
+        self._stranded: Stranded[Key] = Stranded(client.outage, self._retry)
         self._acting = False
 
     async def prepare(self) -> None:
@@ -67,6 +69,7 @@ class Rolling:
         finally:
             self._acting = False
             self.queue.clear()
+            self._stranded.clear()
 
     async def rest(self) -> None:
         """Begin nothing more, and wait for what is under way."""
@@ -75,6 +78,10 @@ class Rolling:
     def _wake(self, key: Key, urgent: bool) -> None:
         if self._acting:
             self.queue.add(key, urgent=urgent)
+
+    def _retry(self, key: Key) -> None:
+        self._executor.forgive(key)
+        self._wake(key, True)
 
     async def _reconcile(self, key: Key) -> float | None:
         return self._publish(key, await self._executor.reconcile(key))
@@ -85,6 +92,7 @@ class Rolling:
     def _publish(self, key: Key, outcome: Outcome) -> float | None:
         for report in outcome.reports:
             self._bus.publish(report)
+        self._stranded.ended(key, outcome.error)
         if outcome.gone:
             self._bus.forget(key)
         return outcome.delay
