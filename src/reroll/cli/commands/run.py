@@ -122,7 +122,7 @@ async def _supervise(context: Context, stop: asyncio.Event) -> None:
         on_drop=metrics.events_dropped.inc,
     )
     bus.subscribe(recorder)
-    metrics.measure(world.workloads, world.sources, queue)
+    metrics.measure(world.workloads, world.sources, rolling.backlog)
     supervisor = Supervisor(context, recorder)
     features: list[Feature] = [rolling, Checkup(context, recorder)]
     if settings.webhook:
