@@ -46,7 +46,7 @@ def test_a_name_that_would_be_another_path_is_refused(name):
 
 
 def test_one_object_of_a_namespaced_kind_needs_a_namespace():
-    with pytest.raises(ValueError, match="needs a namespace"):
+    with pytest.raises(Rejected, match="needs a namespace"):
         wire.get(CONFIGMAPS, None, "app")
 
 

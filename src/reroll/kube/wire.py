@@ -100,7 +100,7 @@ class Resource:
         if namespace is not None and self.namespaced:
             parts += ["namespaces", _segment("namespace", namespace)]
         elif name is not None and self.namespaced:
-            raise ValueError(f"the path of {self.plural} {name!r} needs a namespace")
+            raise Rejected(f"the path of {self.plural} {name!r} needs a namespace")
         parts.append(self.plural)
         if name is not None:
             parts.append(_segment("name", name))
