@@ -15,6 +15,7 @@ from reroll.core.dialects.rows import Options, Plain, Roll
 from reroll.core.model.content import Content
 from reroll.core.model.key import Key
 from reroll.core.model.marks import Mark
+from reroll.core.model.unreadable import UNREADABLE
 from reroll.core.observe.snapshot import Change, Snapshot
 from reroll.core.observe.workload import Workload
 from reroll.core.policy.references import Use
@@ -118,7 +119,7 @@ def acted(seen: Snapshot, _: tuple[Change, ...], options: Options) -> bool:
 def _last(text: str | None) -> Reloaded | None:
     try:
         return msgspec.json.decode(text, type=Reloaded) if text else None
-    except msgspec.DecodeError:
+    except UNREADABLE:
         return None
 
 
