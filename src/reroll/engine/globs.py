@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 
+from reroll.core.model.content import allows
 from reroll.core.model.key import Key
 from reroll.core.policy.patterns import Pattern
 
@@ -11,7 +12,8 @@ Place = tuple[str, str]
 
 class Globs:
     def __init__(self) -> None:
-        self._users: dict[Place, dict[Pattern, set[Key]]] = {}
+        self._users: dict[Place, dict[Pattern, dict[str, set[Key]]]] = {}
+        """For each pattern the workloads that use it, by their namespaces."""
         self.unexpanded: set[Place] = set()
         """The places of which the names are not known yet."""
 
@@ -22,7 +24,8 @@ class Globs:
         new = []
         for pattern in wanted:
             place = place_of(pattern, key.namespace)
-            users = self._users.setdefault(place, {}).setdefault(pattern, set())
+            by_home = self._users.setdefault(place, {}).setdefault(pattern, {})
+            users = by_home.setdefault(key.namespace, set())
             if key not in users:
                 users.add(key)
                 self.unexpanded.add(place)
@@ -31,26 +34,43 @@ class Globs:
 
     def forget(self, key: Key, keep: Iterable[Pattern] = ()) -> None:
         for place, by_pattern in list(self._users.items()):
-            for pattern, users in list(by_pattern.items()):
-                if pattern not in keep:
+            for pattern, by_home in list(by_pattern.items()):
+                users = by_home.get(key.namespace)
+                if users is not None and pattern not in keep:
                     users.discard(key)
-                if not users:
+                    if not users:
+                        del by_home[key.namespace]
+                if not by_home:
                     del by_pattern[pattern]
             if not by_pattern:
                 del self._users[place]
 
     def users_in(self, place: Place) -> Iterator[Key]:
-        for users in self._users.get(place, {}).values():
-            yield from users
+        for by_home in self._users.get(place, {}).values():
+            for users in by_home.values():
+                yield from users
 
     def users_of(self, source: Key) -> Iterator[Key]:
         """The workloads with a glob that means this source."""
-        for pattern, users in self._users.get((source.kind, source.namespace), {}).items():
-            if pattern.means(source.name):
+        for by_home in self._meaning(source):
+            for users in by_home.values():
                 yield from users
 
-    def mean(self, source: Key) -> bool:
-        return any(True for _ in self.users_of(source))
+    def mean(self, source: Key, allowed: Iterable[str]) -> bool:
+        """Whether a workload that may name this source has a glob that means it.
+
+        `allowed`: the namespaces that the source lets name it, besides its own.
+        """
+        return any(
+            home == source.namespace or allows(allowed, home)
+            for by_home in self._meaning(source)
+            for home in by_home
+        )
+
+    def _meaning(self, source: Key) -> Iterator[dict[str, set[Key]]]:
+        for pattern, by_home in self._users.get((source.kind, source.namespace), {}).items():
+            if pattern.means(source.name):
+                yield by_home
 
 
 def place_of(pattern: Pattern, home: str) -> Place:

@@ -52,7 +52,11 @@ class References:
             return []
         if not pattern.is_glob:
             return [Key(pattern.kind, pattern.namespace or home, pattern.name)]
-        return [source for source in self.sources if pattern.matches(source, home)]
+        return [
+            source
+            for source in self.sources
+            if pattern.matches(source, home) and self.sources.lets(source, home)
+        ]
 
     def use(self, key: Key, tracked: Tracked, policy: Policy, refs: tuple[Reference, ...]) -> None:
         """A workload has this policy and these references now."""
@@ -97,7 +101,3 @@ class References:
             place = place_of(pattern, home)
             if pattern.is_glob and place in self._globs.unexpanded:
                 yield Reference(Key(*place, pattern.name), added=True)
-
-    def globbed(self, source: Key) -> bool:
-        """Whether some glob matches this source, whether or not it is known yet."""
-        return self._globs.mean(source)

@@ -10,8 +10,10 @@ from reroll.engine.content import changed_keys, is_same
 
 class SourceState:
     __slots__ = (
+        "allowed",
         "as_of",
         "asked",
+        "closed",
         "content",
         "gone",
         "hashed",
@@ -31,6 +33,10 @@ class SourceState:
         """Whether it matters to somebody what its own annotations say."""
         self.marks: frozenset[str] | None = None
         """What they say, of a kind of which no watch brings them."""
+        self.allowed: frozenset[str] = frozenset()
+        """The namespaces whose workloads may name it, as its metadata said last."""
+        self.closed = False
+        """It lets none of its users use it: whether it exists is kept from them."""
         self.content: Content | Absence = Absence.UNREAD
         self.uid = ""
         self.version = 0
@@ -50,6 +56,18 @@ class SourceState:
         more = not hashed <= self.hashed or asked > self.asked
         self.hashed, self.asked = self.hashed | hashed, self.asked or asked
         return more
+
+
+def concerns(user: Key, source: Key, old: Content | Absence, new: Content | Absence) -> bool:
+    """Whether an object that refers to a source may learn that it changed."""
+    return user.namespace == source.namespace or _lets(old, user) or _lets(new, user)
+
+
+def _lets(content: Content | Absence, user: Key) -> bool:
+    if isinstance(content, Content):
+        return content.lets(user)
+    # Neither depends on the source itself.
+    return content in {Absence.UNREAD, Absence.FORBIDDEN}
 
 
 def continued(old: Content, new: Content) -> Content:

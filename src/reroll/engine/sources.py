@@ -9,16 +9,19 @@ from typing import Protocol
 
 import msgspec
 
-from reroll.core.model.content import Content, Term
+from reroll.core.dialects.reroll import lets, namespaces_in
+from reroll.core.model.content import Content, Term, allows
 from reroll.core.model.key import Key
+from reroll.core.model.metadata import Metadata
 from reroll.core.model.moment import Moment
 from reroll.core.observe.snapshot import Absence
 from reroll.core.revisions.copies import is_copy
+from reroll.core.tables.annotations import ALLOW_FROM
 from reroll.core.tables.source_kinds import SourceKind, Watched
 from reroll.engine.content import MountReport, Source, changed_at, content, mounted_content
 from reroll.engine.globs import Globs
 from reroll.engine.scope import Scope
-from reroll.engine.source_state import SourceState, continued
+from reroll.engine.source_state import SourceState, concerns, continued
 from reroll.engine.wants import DigestKeys, GlobMatches, MountReports, SourceContent, Want
 
 
@@ -75,33 +78,61 @@ class Sources:
                 known = self._known[source] = SourceState()
                 known.agree(terms)
                 self.want(source)
-            elif known.agree(terms) and known.content is not Absence.UNREAD:
+            elif (known.agree(terms) and known.content is not Absence.UNREAD) or known.closed:
                 self.want(source)
             known.users.add(user)
         for source in old - new.keys():
             known = self._known.get(source)
             if known is not None:
                 known.users.discard(user)
-                if not known.users and not self._globs.mean(source):
+                if not known.users and not self._globs.mean(source, known.allowed):
                     del self._known[source]
 
-    def _find(self, source: Key, *, is_copy: bool = False) -> SourceState | None:
+    def _find(
+        self, source: Key, allowed: frozenset[str] = frozenset(), *, is_copy: bool = False
+    ) -> SourceState | None:
         """What is known of it; one that nobody referred to is known now, if a glob means it.
 
-        No glob means copies: what they are copies of is a source already.
+        No glob means copies: what they are copies of is a source already. And none means what does
+        not let its namespace name it (`allowed`): the number of sources would tell of it.
         """
         known = self._known.get(source)
-        if known is None and not is_copy and self._globs.mean(source):
+        if known is None:
+            if is_copy or not self._globs.mean(source, allowed):
+                return None
             known = self._known[source] = SourceState()
-            self._references.met(source)
+        elif known.allowed == allowed:
+            return known
+        known.allowed = allowed
+        self._references.met(source)
         return known
 
-    def strangers(self, source: Key) -> frozenset[str]:
-        """The namespaces that refer to it, if its own is none of them."""
+    def lets(self, source: Key, namespace: str) -> bool:
+        """Whether workloads of a namespace may name a source, as its metadata said last."""
+        known = self._known.get(source)
+        return source.namespace == namespace or (
+            known is not None and allows(known.allowed, namespace)
+        )
+
+    def strangers(self, source: Key) -> frozenset[Key]:
+        """Who refers to it, by kind and namespace, if nobody of its own namespace does."""
         users = known.users if (known := self._known.get(source)) else ()
         if any(user.namespace == source.namespace for user in users):
             return frozenset()
-        return frozenset(user.namespace for user in users)
+        return frozenset(Key(user.kind, user.namespace, "") for user in users)
+
+    def opens(self, source: Key, annotations: Mapping[str, str] | None) -> bool:
+        """Whether a source with these annotations lets one of its users use it.
+
+        If not, it is as if it did not exist, and nothing of it is read.
+        """
+        known, strangers = self._known.get(source), self.strangers(source)
+        closed = bool(strangers) and not any(lets(annotations, user) for user in strangers)
+        if known is not None:
+            known.closed = closed
+            if closed:
+                self.content_seen(source, Absence.MISSING, 0)
+        return not closed
 
     # Rights
 
@@ -148,12 +179,15 @@ class Sources:
 
     # What is seen of them
 
-    def version_seen(self, key: Key, version: int, *, watched: bool, is_copy: bool = False) -> None:
+    def metadata_seen(self, key: Key, metadata: Metadata, *, watched: bool) -> None:
         """Its metadata changed: if somebody refers to it, its content must be read again."""
         if key == self.digest_keys:
             self._want(DigestKeys())
-        known = self._find(key, is_copy=is_copy)
+        version = metadata.version
+        known = self._find(key, _allowed(metadata), is_copy=is_copy(metadata))
         if known is None or 0 < version <= known.version:
+            return
+        if not self.opens(key, metadata.annotations):
             return
         is_read = known.content is not Absence.UNREAD
         if watched and is_read and known.unsure_since == known.version:
@@ -165,8 +199,10 @@ class Sources:
         """Its content, out of a watch or fetched. `watched`: the version before was seen too."""
         metadata = source.metadata
         key = Key(kind.name, metadata.namespace, metadata.name)
-        known = self._find(key, is_copy=is_copy(metadata))
+        known = self._find(key, _allowed(metadata), is_copy=is_copy(metadata))
         if known is None or 0 < metadata.version < known.version:
+            return
+        if not self.opens(key, metadata.annotations):
             return
         known.uid = metadata.uid
         keyring = self.keyring if kind.keyed else None
@@ -203,7 +239,7 @@ class Sources:
             known.marks = self._scope.dialects.source_marks(annotations)
 
     def content_seen(self, key: Key, new: Content | Absence, version: int) -> None:
-        known = self._find(key)
+        known = self._known.get(key)
         if known is None or 0 < version < known.version:
             return
         if isinstance(new, Content) and self.is_refused(key.kind, key.namespace):
@@ -220,7 +256,8 @@ class Sources:
         known.gone = version if new is Absence.MISSING else 0
         first = old is Absence.UNREAD
         for user in known.users:
-            self._notice(user, not first)
+            if concerns(user, key, old, new):
+                self._notice(user, not first)
 
     def gone(self, key: Key, version: int) -> None:
         if key in self._known:
@@ -278,3 +315,8 @@ class Sources:
         """Of these, the ones that may have changed by this version of the store."""
         found = [(key, self._known.get(key)) for key in keys]
         return [key for key, known in found if known and known.as_of < version]
+
+
+def _allowed(metadata: Metadata) -> frozenset[str]:
+    annotations = metadata.annotations
+    return namespaces_in(annotations, ALLOW_FROM) if annotations else frozenset()
