@@ -291,7 +291,7 @@ def test_consent_to_be_named_publishes_no_hash_whatever_the_settings_say(
 
     for number_of_change, change in enumerate(
         (
-            lambda: vault.change("Secret", "db", password="hunter2"),
+            lambda: vault.change("Secret", "db", password="hunter3"),
             lambda: stage.change("ConfigMap", "app", key="2"),
         )
     ):

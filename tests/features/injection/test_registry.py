@@ -92,7 +92,7 @@ def test_thousands_for_one_object_wake_no_more_than_are_carried_out() -> None:
     woken.clear()
 
     registry.add(manifest(keys[0], version=2, generation=2))
-    assert len(set(woken)) <= MOST_CLAIMS
+    assert len(woken) <= MOST_CLAIMS + 1
     woken.clear()
     registry.remove(keys[0])
     assert set(woken) == {*keys[: MOST_CLAIMS + 1]}, "and one more has its turn"
