@@ -10,7 +10,7 @@ from reroll.clock import SystemClock
 from reroll.core.model.content import Content
 from reroll.core.model.key import Key
 from reroll.core.model.metadata import Manifest, Metadata
-from reroll.core.model.reference import ALWAYS
+from reroll.core.model.reference import Reference
 from reroll.core.observe.snapshot import Absence
 from reroll.core.policy.policy import Policy
 from reroll.core.tables.catalog import source_kind
@@ -28,6 +28,9 @@ DB, WEB = Key("Secret", "shop", "db"), Key("Deployment", "shop", "web")
 
 class Unexpanded:
     def met(self, source: Key) -> None: ...
+
+    def named_keys(self, user: Key, source: Key) -> frozenset[str]:
+        return frozenset()
 
     def expanded(self, kind: str, namespace: str) -> None: ...
 
@@ -53,7 +56,7 @@ def test_what_was_asked_for_before_its_watch_was_refused_does_not_count_as_read(
     asked: list[Want] = []
     sources = asking(asked)
     assert SECRET
-    sources.link(WEB, set(), {DB: ALWAYS})
+    sources.link(WEB, set(), {DB: Reference(DB)})
     assert asked == [SourceContent(DB)]
 
     sources.refused("Secret", None)
@@ -69,7 +72,7 @@ def test_what_was_refused_is_read_once_it_is_allowed() -> None:
     asked: list[Want] = []
     sources = asking(asked)
     assert SECRET
-    sources.link(WEB, set(), {DB: ALWAYS})
+    sources.link(WEB, set(), {DB: Reference(DB)})
     sources.observe(SECRET, answer(), watched=False)
     sources.allowed("Secret", None)
     assert asked == [SourceContent(DB)]
@@ -149,7 +152,7 @@ def test_a_glob_makes_nothing_known_that_does_not_let_its_namespace_name_it(kind
 def test_a_glob_finds_what_its_own_namespace_has_and_no_stranger_is_linked_to_it() -> None:
     there = world([], [])
     spy = spying(there, "configmap/shop/*")
-    there.sources.link(WEB, set(), {APP: ALWAYS})
+    there.sources.link(WEB, set(), {APP: Reference(APP)})
 
     seen(there, "ConfigMap", "app", 10)
     assert there.sources.users(APP) == {WEB}
@@ -189,7 +192,7 @@ def test_a_stranger_that_came_first_does_not_hide_a_source_from_its_own_namespac
     assert there.sources.content(DB) is Absence.MISSING
     wanted.clear()
 
-    there.sources.link(WEB, set(), {DB: ALWAYS})
+    there.sources.link(WEB, set(), {DB: Reference(DB)})
     assert wanted == [SourceContent(DB)]
 
 
@@ -198,7 +201,7 @@ def test_a_stranger_that_came_first_does_not_hide_a_source_from_its_own_namespac
 )
 def test_to_be_named_and_to_be_read_are_two_consents(user: Key, consent: str) -> None:
     there = world([], [])
-    there.sources.link(user, set(), {DB: ALWAYS})
+    there.sources.link(user, set(), {DB: Reference(DB)})
 
     for name in ("allow-from", "injection-readers", "injection-writers"):
         opens = there.sources.opens(DB, {f"reroll.dev/{name}": "other"})

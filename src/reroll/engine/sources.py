@@ -4,38 +4,38 @@ Of a source there are digests and versions here, never content. A source that no
 not kept, unless a glob means it.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Protocol
+from collections.abc import Callable, Mapping
 
 import msgspec
 
 from reroll.core.dialects.reroll import lets, namespaces_in
-from reroll.core.model.content import Content, Term, allows
+from reroll.core.model.content import Content
+from reroll.core.model.digest import Pieces, at_once
 from reroll.core.model.key import Key
 from reroll.core.model.metadata import Metadata
 from reroll.core.model.moment import Moment
+from reroll.core.model.reference import Reference
 from reroll.core.observe.snapshot import Absence
 from reroll.core.revisions.copies import is_copy
 from reroll.core.tables.annotations import ALLOW_FROM
 from reroll.core.tables.source_kinds import SourceKind, Watched
-from reroll.engine.content import MountReport, Source, changed_at, content, mounted_content
-from reroll.engine.globs import Globs
+from reroll.engine.content import (
+    MountReport,
+    Source,
+    Wanted,
+    changed_at,
+    content_in_pieces,
+    is_wide,
+    mounted_content,
+)
+from reroll.engine.globs import Expanding, Globs
 from reroll.engine.scope import Scope
+from reroll.engine.source_index import SourceIndex
 from reroll.engine.source_state import SourceState, concerns, continued
 from reroll.engine.wants import DigestKeys, GlobMatches, MountReports, SourceContent, Want
 
 
-class Expanding(Protocol):
-    """What has to know which sources there are."""
-
-    def met(self, source: Key) -> None:
-        """A glob matches a source that was not known so far."""
-
-    def expanded(self, kind: str, namespace: str) -> None:
-        """What globs match in a namespace will not get any clearer."""
-
-
-class Sources:
+class Sources(SourceIndex):
     """`want(…)`: have it read. `notice(user, changed)`: look at a workload that uses it."""
 
     def __init__(
@@ -48,78 +48,54 @@ class Sources:
         notice: Callable[[Key, bool], None],
         references: Expanding,
     ) -> None:
+        super().__init__(scope.tables.sources_by_name)
         self.keyring: dict[str, bytes] = {}
-        self._known: dict[Key, SourceState] = {}
         self._scope, self._globs, self.digest_keys = scope, globs, digest_keys
-        self.rows = scope.tables.sources_by_name
         self._want, self._notice, self._references = want, notice, references
         self._refused: set[tuple[str, str | None]] = set()
 
-    def __len__(self) -> int:
-        return len(self._known)
-
-    def __contains__(self, key: Key) -> bool:
-        return key in self._known
-
-    def __iter__(self) -> Iterator[Key]:
-        return iter(tuple(self._known))
-
-    def of(self, kind: str, namespace: str | None = None) -> Iterator[Key]:
-        """Those of a kind, in one namespace or in all."""
-        return (key for key in self if key.kind == kind and namespace in {None, key.namespace})
-
     # Who uses what
 
-    def link(self, user: Key, old: set[Key], new: Mapping[Key, tuple[Term, ...]]) -> None:
-        """A workload used the sources `old`, and uses `new` now, on these terms."""
-        for source, terms in new.items():
-            known = self._known.get(source)
-            if known is None:
-                known = self._known[source] = SourceState()
-                known.agree(terms)
-                self.want(source)
-            elif (known.agree(terms) and known.content is not Absence.UNREAD) or known.closed:
-                self.want(source)
-            known.users.add(user)
+    def link(self, user: Key, old: set[Key], new: Mapping[Key, Reference]) -> None:
+        """A workload used the sources `old`, and uses `new` now, as these references say."""
+        for source, reference in new.items():
+            self.add_user(user, source, reference)
         for source in old - new.keys():
             known = self._known.get(source)
             if known is not None:
                 known.users.discard(user)
                 if not known.users and not self._globs.mean(source, known.allowed):
-                    del self._known[source]
+                    self._known.drop(source)
 
-    def _find(
-        self, source: Key, allowed: frozenset[str] = frozenset(), *, is_copy: bool = False
-    ) -> SourceState | None:
+    def add_user(self, user: Key, source: Key, reference: Reference) -> None:
+        """A workload uses one more source."""
+        known = self._known.get(source)
+        if known is None:
+            known = self._known.add(source)
+            known.agree(reference.terms)
+            self.want(source)
+        elif (
+            known.agree(reference.terms) | known.lacks(reference) and known.is_read
+        ) | known.closed:
+            self.want(source)
+        known.users.add(user)
+
+    def _find(self, source: Key, metadata: Metadata | None = None) -> SourceState | None:
         """What is known of it; one that nobody referred to is known now, if a glob means it.
 
         No glob means copies: what they are copies of is a source already. And none means what does
-        not let its namespace name it (`allowed`): the number of sources would tell of it.
+        not let its namespace name it: the number of sources would tell of it.
         """
-        known = self._known.get(source)
+        known, allowed = self._known.get(source), _allowed(metadata)
         if known is None:
-            if is_copy or not self._globs.mean(source, allowed):
+            if (metadata and is_copy(metadata)) or not self._globs.mean(source, allowed):
                 return None
-            known = self._known[source] = SourceState()
+            known = self._known.add(source)
         elif known.allowed == allowed:
             return known
         known.allowed = allowed
         self._references.met(source)
         return known
-
-    def lets(self, source: Key, namespace: str) -> bool:
-        """Whether workloads of a namespace may name a source, as its metadata said last."""
-        known = self._known.get(source)
-        return source.namespace == namespace or (
-            known is not None and allows(known.allowed, namespace)
-        )
-
-    def strangers(self, source: Key) -> frozenset[Key]:
-        """Who refers to it, by kind and namespace, if nobody of its own namespace does."""
-        users = known.users if (known := self._known.get(source)) else ()
-        if any(user.namespace == source.namespace for user in users):
-            return frozenset()
-        return frozenset(Key(user.kind, user.namespace, "") for user in users)
 
     def opens(self, source: Key, annotations: Mapping[str, str] | None) -> bool:
         """Whether a source with these annotations lets one of its users use it.
@@ -183,8 +159,7 @@ class Sources:
         """Its metadata changed: if somebody refers to it, its content must be read again."""
         if key == self.digest_keys:
             self._want(DigestKeys())
-        version = metadata.version
-        known = self._find(key, _allowed(metadata), is_copy=is_copy(metadata))
+        known, version = self._find(key, metadata), metadata.version
         if known is None or 0 < version <= known.version:
             return
         if not self.opens(key, metadata.annotations):
@@ -195,11 +170,28 @@ class Sources:
         known.told = version
         self._read(key)
 
-    def observe(self, kind: SourceKind, source: Source, *, watched: bool) -> None:
-        """Its content, out of a watch or fetched. `watched`: the version before was seen too."""
+    def seen(self, kind: SourceKind, source: Source, *, watched: bool) -> None:
+        """Its content, out of a watch. One with very many keys is read, in its turn."""
         metadata = source.metadata
         key = Key(kind.name, metadata.namespace, metadata.name)
-        known = self._find(key, _allowed(metadata), is_copy=is_copy(metadata))
+        known = self._find(key, metadata)
+        if known is None:
+            return
+        known.is_read_later = not kind.paths and is_wide(source)
+        if known.is_read_later:
+            self.metadata_seen(key, metadata, watched=watched)
+        else:
+            self.observe(kind, source, watched=watched)
+
+    def observe(self, kind: SourceKind, source: Source, *, watched: bool) -> None:
+        """Its content, out of a watch or fetched. `watched`: the version before was seen too."""
+        at_once(self.observe_in_pieces(kind, source, watched=watched))
+
+    def observe_in_pieces(self, kind: SourceKind, source: Source, *, watched: bool) -> Pieces[None]:
+        """As `observe`, with breaks where it has very many keys."""
+        metadata = source.metadata
+        key = Key(kind.name, metadata.namespace, metadata.name)
+        known = self._find(key, metadata)
         if known is None or 0 < metadata.version < known.version:
             return
         if not self.opens(key, metadata.annotations):
@@ -208,10 +200,19 @@ class Sources:
         keyring = self.keyring if kind.keyed else None
         after = metadata.version - 1 if watched else known.unsure_since
         moment = Moment(after, metadata.version, changed_at(metadata))
-        new = content(source, keyring, moment, self._scope.dialects, known.hashed, kind)
+        wanted = Wanted(known.hashed, self._named_keys(key, known))
+        dialects = self._scope.dialects
+        new = yield from content_in_pieces(source, keyring, moment, dialects, wanted, kind)
         if not self._scope.sources.matches(metadata.labels or {}):
             new = msgspec.structs.replace(new, ignored=True)
+        if new.wholes and not new.knows(wanted.named()):
+            self._read(key)  # Another user came in a break.
         self.content_seen(key, new, metadata.version)
+
+    def _named_keys(self, key: Key, known: SourceState) -> Callable[[], frozenset[str]]:
+        """Asked for only where a source has too many keys to keep a digest of each."""
+        ask = self._references.named_keys
+        return lambda: frozenset[str]().union(*{ask(user, key) for user in known.users})
 
     def mounts_seen(self, key: Key, reports: Mapping[str, MountReport], moment: Moment) -> None:
         """What pods have mounted of a class."""
@@ -222,16 +223,12 @@ class Sources:
             self._read(key)
             return
         before = known.content
-        new = mounted_content(key, reports, moment, self._scope.dialects, known.hashed)
+        wanted = Wanted(known.hashed, self._named_keys(key, known))
+        new = mounted_content(key, reports, moment, self._scope.dialects, wanted)
         marks = known.marks or frozenset()
         self.content_seen(key, msgspec.structs.replace(new, marks=marks), moment.by)
         if known.asked and known.content is not before:
             self._read(key)
-
-    def asks(self, key: Key) -> bool:
-        """Whether it matters to somebody what the annotations of a source say."""
-        known = self._known.get(key)
-        return known is not None and known.asked
 
     def annotations_seen(self, key: Key, annotations: Mapping[str, str]) -> None:
         """What a source says of which no watch brings the annotations."""
@@ -263,6 +260,11 @@ class Sources:
         if key in self._known:
             self.content_seen(key, Absence.MISSING, version)
 
+    def listed(self, key: Key, version: int) -> None:
+        """A list is complete at this version: what it brought of a source was all there was."""
+        if (known := self._known.get(key)) and not known.is_read_later:
+            self.confirmed(key, version)
+
     def confirmed(self, key: Key, version: int) -> None:
         """What is known of a source was so at this version of the store."""
         if known := self._known.get(key):
@@ -276,47 +278,8 @@ class Sources:
                 known.version = 0
                 self._read(key)
 
-    # What is known of them
 
-    def content(self, key: Key) -> Content | Absence:
-        known = self._known.get(key)
-        return known.content if known else Absence.UNREAD
-
-    def users(self, key: Key) -> frozenset[Key]:
-        """Who refers to a source."""
-        known = self._known.get(key)
-        return frozenset(known.users) if known else frozenset()
-
-    def gone_at(self, key: Key) -> int:
-        """The version after which a source was missing; 0 if it is there, or nobody knows."""
-        known = self._known.get(key)
-        return known.gone if known else 0
-
-    def version(self, key: Key) -> int:
-        """The last version of a source that was seen whole; 0 if none was."""
-        known = self._known.get(key)
-        return known.version if known else 0
-
-    def take_told(self, key: Key) -> int:
-        """The version to ask for, once: if that fails, the most recent one is worth asking for."""
-        known = self._known.get(key)
-        if known is None:
-            return 0
-        told, known.told = known.told, 0
-        return told
-
-    def identity(self, key: Key) -> tuple[str, str]:
-        """The apiVersion of a source, and its uid if it was seen."""
-        known, row = self._known.get(key), self.rows[key.kind]
-        version = f"{row.group}/{row.version}" if row.group else row.version
-        return version, known.uid if known else ""
-
-    def older_than(self, version: int, keys: Iterable[Key]) -> list[Key]:
-        """Of these, the ones that may have changed by this version of the store."""
-        found = [(key, self._known.get(key)) for key in keys]
-        return [key for key, known in found if known and known.as_of < version]
-
-
-def _allowed(metadata: Metadata) -> frozenset[str]:
-    annotations = metadata.annotations
+def _allowed(metadata: Metadata | None) -> frozenset[str]:
+    """The namespaces whose workloads may name a source with this metadata."""
+    annotations = metadata.annotations if metadata else None
     return namespaces_in(annotations, ALLOW_FROM) if annotations else frozenset()

@@ -17,7 +17,7 @@ from reroll.core.model.injection import KIND as INJECTION
 from reroll.core.model.key import Key, Problem
 from reroll.core.model.marks import Mark
 from reroll.core.policy.durations import parse_duration, parse_time
-from reroll.core.policy.patterns import parse_patterns
+from reroll.core.policy.patterns import items_of, parse_patterns
 from reroll.core.policy.policy import Claim, Hold, Policy
 from reroll.core.revisions.pins import PINS
 from reroll.core.tables.annotations import (
@@ -171,8 +171,8 @@ def ignores(annotations: Mapping[str, str]) -> bool:
 
 def namespaces_in(annotations: Mapping[str, str], consent: str) -> frozenset[str]:
     """The namespaces, or globs of them, that an annotation of consent lists."""
-    listed = annotations.get(consent, "").split(",")
-    return frozenset(name.strip() for name in listed if name.strip())
+    listed, _ = items_of(annotations.get(consent), consent)
+    return frozenset(listed)
 
 
 def consents(annotations: Mapping[str, str] | None, namespace: str, consent: str) -> bool:

@@ -62,6 +62,8 @@ class Snapshot(msgspec.Struct, frozen=True, gc=False):
     copies_missing: frozenset[Key] = frozenset()
     """Copies that its template names and that do not exist."""
     problems: tuple[Problem, ...] = ()
+    crowded: bool = False
+    """It has more sources than one workload may have: `references` are not all of them."""
 
     def pin(self, source: Key) -> str | None:
         """The copy of a source that its template names."""

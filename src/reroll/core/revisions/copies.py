@@ -55,6 +55,12 @@ def is_copy(metadata: Labelled) -> bool:
     return COPY_OF in (metadata.labels or {})
 
 
+def is_copy_of(metadata: Labelled, plain: str) -> bool:
+    """Whether its label says that it is a copy of the source with this name."""
+    labels, _ = copy_marks(plain)
+    return (metadata.labels or {}).get(COPY_OF) == labels[COPY_OF]
+
+
 class MappedBack(NamedTuple):
     """What a template uses, as if it named no copies."""
 
