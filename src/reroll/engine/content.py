@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from reroll.core.dialects.reroll import allowed_namespaces, ignores
+from reroll.core.dialects.reroll import ignores, namespaces_in
 from reroll.core.dialects.rows import Plain
 from reroll.core.dialects.table import ALL, Dialects
 from reroll.core.model.content import Content
@@ -21,7 +21,7 @@ from reroll.core.model.moment import Moment
 from reroll.core.model.unreadable import UNREADABLE
 from reroll.core.policy.beside import shown, values_at
 from reroll.core.tables import limits
-from reroll.core.tables.annotations import IGNORE
+from reroll.core.tables.annotations import ALLOW_FROM, IGNORE, INJECTION_READERS
 from reroll.core.tables.kinds import EACH
 from reroll.core.tables.source_kinds import SourceKind
 from reroll.kube.errors import Malformed
@@ -243,7 +243,8 @@ def annotated(kept: Content, metadata: Metadata, dialects: Dialects = ALL) -> Co
         ignored=ignored,
         problem=problem,
         marks=dialects.source_marks(annotations),
-        allow_from=allowed_namespaces(annotations),
+        allow_from=namespaces_in(annotations, ALLOW_FROM),
+        readers=namespaces_in(annotations, INJECTION_READERS),
     )
 
 

@@ -11,7 +11,6 @@ from reroll.controller.bugs import Part
 from reroll.core.model.key import Key
 from reroll.core.model.metadata import Manifest, version_number
 from reroll.core.model.moment import Moment
-from reroll.core.revisions.copies import is_copy
 from reroll.core.tables.kinds import Kind
 from reroll.core.tables.source_kinds import SourceKind, Watched
 from reroll.engine.content import MountReport, Source, Stub, model
@@ -165,9 +164,7 @@ class StubFeed(SourceFeed):
     def _seen(self, obj: Stub, *, initial: bool) -> None:
         key, metadata = self._key(obj), obj.metadata
         self._world.copies.observe(key, metadata)
-        self._world.sources.version_seen(
-            key, metadata.version, watched=not initial, is_copy=is_copy(metadata)
-        )
+        self._world.sources.metadata_seen(key, metadata, watched=not initial)
 
 
 class MountFeed(SourceFeed):

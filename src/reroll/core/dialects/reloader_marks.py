@@ -25,6 +25,7 @@ NAME = "reloader"
 LAST_RELOADED = "reloader.stakater.com/last-reloaded-from"
 VARIABLE = "STAKATER_"
 DELETED = hashlib.sha1(b"__RELOADER_EMPTY_DELETE_MARKER__", usedforsecurity=False).hexdigest()
+_HASH_LENGTH = 40
 _WRITTEN_WITH = frozenset((Strategy.STAMP, Strategy.ENV, Strategy.TRIGGER, Strategy.RECREATE))
 
 
@@ -111,7 +112,8 @@ def acted(seen: Snapshot, _: tuple[Change, ...], options: Options) -> bool:
         told = [seen.workload.marks.get(variable(reference.source))]
         told += [last.hash] if last and last.name == name else []
         now = content.hash_of(NAME)
-        if any(each and (each == now or (options.keyed and len(each) == 40)) for each in told):
+        keyed = options.is_keyed(reference.source, seen.workload.key.namespace)
+        if any(each and (each == now or (keyed and len(each) == _HASH_LENGTH)) for each in told):
             return True
     return False
 
@@ -151,7 +153,9 @@ def _annotation(roll: Roll, change: Change, options: Options) -> Mark:
 
 def _hash(roll: Roll, change: Change, options: Options) -> str | None:
     """`None` of a source that is gone."""
-    content = roll.seen.sources.get(change.reference.source)
+    source = change.reference.source
+    content = roll.seen.sources.get(source)
     if not isinstance(content, Content):
         return None
-    return roll.wanted[change.entry] if options.keyed else content.hash_of(NAME)
+    keyed = options.is_keyed(source, roll.seen.workload.key.namespace)
+    return roll.wanted[change.entry] if keyed else content.hash_of(NAME)

@@ -9,9 +9,7 @@ from typing import Literal
 
 Severity = Literal["Normal", "Warning"]
 
-WARNING, EVENT, HOLDS, DELIBERATE, LASTING, QUIET, OUT, POLLED, CONTESTED = (
-    1 << n for n in range(9)
-)
+WARNING, EVENT, HOLDS, DELIBERATE, LASTING, QUIET, OUT, POLLED = (1 << n for n in range(8))
 """The columns of a row; `Reason` says what each means."""
 
 
@@ -35,8 +33,6 @@ class Reason(Enum):
         """The workload is not managed."""
         self.polled = bool(columns & POLLED)
         """It may end without a change of anything that an Injection watches."""
-        self.contested = bool(columns & CONTESTED)
-        """It ends when another Injection changes."""
         self.condition = condition
         """The condition of an Injection that is true with it."""
 
@@ -85,13 +81,15 @@ class Reason(Enum):
     INJECTED = "Injected", EVENT, "the value is in the field that the Injection names", "Ready"
     DRY_RUN = "DryRun", WARNING | EVENT, "nothing is written, because the Injection is a dry run"
     REMOVED = "Removed", EVENT, "the Injection is gone, and its value was removed from the field"
-    CLAIMED = "Claimed", WARNING | EVENT | CONTESTED, "an Injection that was there first writes to the same field", "Conflict"
+    CLAIMED = "Claimed", WARNING | EVENT, "an Injection that was there first writes to the same field", "Conflict"
+    TOO_MANY_INJECTIONS = "TooManyInjections", WARNING | EVENT, "its namespace has more Injections for one object than are carried out; delete some", "Conflict"
+    TOO_MANY_TARGETS = "TooManyTargets", WARNING | EVENT, "the Injections of its namespace watch as many kinds of targets as they may: changes of this target are noticed later"
     TAKEN_BACK = "TakenBack", WARNING | EVENT, "another writer keeps taking the field back; the field is left to that writer for now", "Conflict"
     NOT_ALLOWED = "NotAllowed", WARNING | EVENT | POLLED, "an object does not allow the namespace of the Injection to use it; annotate it", "Forbidden"
     TARGET_MISSING = "TargetMissing", WARNING | EVENT | POLLED, "the object to write to does not exist, or its kind does not"
     INVALID_INJECTION = "InvalidInjection", WARNING | EVENT, "the Injection asks for something that cannot be done"
     INVALID_VALUE = "InvalidValue", WARNING | EVENT, "no value could be made from the sources of the Injection"
-    LOOP = "Loop", WARNING | EVENT | CONTESTED, "the Injection would write into what it reads from"
+    LOOP = "Loop", WARNING | EVENT, "the Injection would write into what it reads from"
 
     # Why there is nothing to do
     UP_TO_DATE = "UpToDate", QUIET, "its pods were made with the current configuration"
