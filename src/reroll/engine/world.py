@@ -64,8 +64,7 @@ class World:
         self._clock = clock
         self._scope = scope
         self.dialects, self.tables = scope.dialects, scope.tables
-        self._wake, self.changed = wake, wake
-        """`changed`: as `wake`, because a source of the workload holds something else now."""
+        self._wake, self.changed = wake, wake  # The latter: a source holds something else now.
         self.lenders = Lenders(self.dialects.words, want)
         self.health = HealthIndex()
         self.overlap = Overlap(lambda: want(DigestKeys()))
