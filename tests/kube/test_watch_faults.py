@@ -12,7 +12,7 @@ from tests.kube.follow import QUICK, SECRETS, connect, eventually, following
 from tests.support.faults import Answer, Cut, Delay, Match, Silence, WatchError
 
 from reroll.kube import wire
-from reroll.kube.steps import PATIENCE_WITH_STREAMS, Pace
+from reroll.kube.steps import DOUBTS, PATIENCE_WITH_STREAMS, Pace
 
 WATCHES = Match(path="configmaps", watch=True)
 LISTS = Match(path="configmaps", watch=False)
@@ -290,6 +290,26 @@ async def test_watches_with_an_hour_to_wait_go_on_when_the_server_is_back(
         for seen, watch in both:
             await seen.until(lambda seen=seen: seen.values == {"app": "made while it was away"})
             assert (watch.state, seen.lists) == ("watching", 1)
+
+
+async def test_a_server_that_refuses_everything_as_it_starts_is_not_believed(
+    fault_proxy, shaky, namespace, put
+):
+    """Until it has read who may do what, which takes it a second or two."""
+    pace = Pace(backoff=0.05, longest_backoff=3600, forbidden=3600)
+    states = []
+    more = {"pace": pace, "on_state": lambda *state: states.append(state[0])}
+    async with following(shaky, namespace, **more) as (seen, watch):
+        await eventually(lambda: watch.state == "watching")
+        await asyncio.to_thread(fault_proxy.refuse)
+        await eventually(lambda: watch.state == "failing")
+        await inject(fault_proxy, Answer(403), times=DOUBTS)
+        await put("app", "made while it was away")
+        await asyncio.to_thread(fault_proxy.accept)
+
+        await seen.until(lambda: seen.values == {"app": "made while it was away"})
+        await struck(fault_proxy, Answer(403), times=DOUBTS)
+    assert "forbidden" not in states
 
 
 @pytest.mark.parametrize("status", [429, 503])

@@ -6,8 +6,10 @@ A handler decides nothing. It also closes lists: what was known and did not come
 from collections.abc import Callable, Collection, Iterator
 from typing import Any, TypeVar
 
+from reroll.controller import bugs
+from reroll.controller.bugs import Part
 from reroll.core.model.key import Key
-from reroll.core.model.metadata import Manifest
+from reroll.core.model.metadata import Manifest, version_number
 from reroll.core.model.moment import Moment
 from reroll.core.revisions.copies import is_copy
 from reroll.core.tables.kinds import Kind
@@ -46,14 +48,15 @@ class Feed:
         if isinstance(event, watch.Apply):
             self._seen(event.obj, initial=False)
         elif isinstance(event, watch.InitApply):
-            self._seen(event.obj, initial=True)
+            # First: one that cannot be taken in is not gone.
             self._unseen.discard(self._key(event.obj))
+            self._seen(event.obj, initial=True)
         elif isinstance(event, watch.Delete):
             self._deleted(event.obj)
         elif isinstance(event, watch.Init):
             self._unseen, self.begun = set(self._known()), True
         elif isinstance(event, watch.InitDone):
-            self._close(int(event.resource_version) if event.resource_version.isdecimal() else 0)
+            self._close(version_number(event.resource_version))
         elif isinstance(event, watch.Absent):
             self._unseen, self.begun = set(self._known()), True
             self._close(0)
@@ -64,7 +67,8 @@ class Feed:
         """What was known when the list began and did not come is gone."""
         unseen, self._unseen = self._unseen, set()
         for key in unseen:
-            self._gone(key, version)
+            with bugs.contained(Part.WATCH, object=str(key)):
+                self._gone(key, version)
 
     def _deleted(self, obj: Any) -> None:
         self._gone(self._key(obj), obj.metadata.version)
@@ -130,7 +134,11 @@ class SourceFeed(Feed):
 
     def _seen(self, obj: Any, *, initial: bool) -> None:
         self._world.copies.observe(self._key(obj), obj.metadata)
-        self._world.sources.seen(self._row, obj, watched=not initial)
+        try:
+            self._world.sources.seen(self._row, obj, watched=not initial)
+        except Malformed as odd:
+            odd.kind = self.kind
+            self._malformed(odd)
 
     def _gone(self, key: Key, version: int) -> None:
         self._world.copies.gone(key)

@@ -14,6 +14,7 @@ from reroll.core.observe.snapshot import Keys
 from reroll.core.tables.annotations import DOMAIN
 from reroll.kube import wire
 from reroll.kube.client import Client
+from reroll.kube.decode import decoded
 from reroll.kube.errors import AlreadyExists, Malformed, NotFound
 from reroll.kube.resources import SECRETS
 
@@ -36,7 +37,7 @@ async def find(client: Client, namespace: str, name: str) -> Keyring | None:
         raw = await client.send(wire.get(SECRETS, namespace, name))
     except NotFound:
         return None
-    return read(msgspec.json.decode(raw, type=KeySecret))
+    return read(decoded(raw, KeySecret, f"Secret {namespace}/{name}"))
 
 
 def throwaway() -> Keyring:
@@ -73,8 +74,11 @@ def _fresh(namespace: str, name: str) -> dict[str, object]:
 
 
 def read(secret: KeySecret) -> Keyring:
-    keyring = {key_id: base64.b64decode(text) for key_id, text in (secret.data or {}).items()}
     where = f"Secret {secret.metadata.namespace}/{secret.metadata.name}"
+    try:
+        keyring = {key_id: base64.b64decode(text) for key_id, text in (secret.data or {}).items()}
+    except ValueError:  # The API server never lets this through.
+        raise Malformed(f"{where} is not base64; delete it, and a new one is made") from None
     if not keyring:
         raise Malformed(f"{where} holds no digest key; delete it, and a new one is made")
     if short := sorted(key_id for key_id, key in keyring.items() if len(key) < SHORTEST):

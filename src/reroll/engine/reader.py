@@ -36,6 +36,7 @@ from reroll.engine.wants import (
     SourceContent,
     Want,
     WorkloadState,
+    share,
 )
 from reroll.engine.world import World
 from reroll.kube import api, resources
@@ -45,7 +46,9 @@ from reroll.kube.objects import Revision, Stub, is_owned_by
 
 AFTER_REFUSAL = 30.0
 """Seconds at least before asking again for what may not be read."""
-READERS = 8
+READERS = 16
+OF_ONE_NAMESPACE = 8
+"""So many of them at most read for one namespace."""
 
 
 class Reader:
@@ -64,7 +67,7 @@ class Reader:
         self._feeds, self._problem = feeds, problem
         self._rows = world.tables.sources_by_name
         self._models = {row.name: model(row) for row in self._rows.values() if row.paths}
-        self._queue: Queue[Want] = Queue(clock)
+        self._queue: Queue[Want] = Queue(clock, share=share, most=OF_ONE_NAMESPACE)
         self._backoff = Backoff(clock)
         self._worker = Worker(
             self._queue, self._read, self._backoff, on_error=self._failed, noun="object"

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from reroll.clock import Clock
+from reroll.controller import bugs
 from reroll.controller.logs import Log
 from reroll.core.tables.catalog import Tables
 from reroll.core.tables.kinds import Kind
@@ -90,6 +91,7 @@ class Watches:
             metadata_only=metadata_only,
             read_timeout=self._settings.watch_silence.total_seconds(),
             on_state=on_state,
+            on_bug=bugs.in_watch,
         )
 
     def _changed(self, feed: Feed, state: str) -> None:

@@ -64,7 +64,8 @@ class World:
         self._clock = clock
         self._scope = scope
         self.dialects, self.tables = scope.dialects, scope.tables
-        self._wake = wake
+        self._wake, self.changed = wake, wake
+        """`changed`: as `wake`, because a source of the workload holds something else now."""
         self.lenders = Lenders(self.dialects.words, want)
         self.health = HealthIndex()
         self.overlap = Overlap(lambda: want(DigestKeys()))
@@ -262,7 +263,7 @@ class World:
             now = self._clock.now()
             tracked.waiting_since = tracked.waiting_since or now
             tracked.quiet_since = now
-        self._wake(key, changed)
+        (self.changed if changed else self._wake)(key, changed)
 
     # What one decision looks at
 

@@ -28,6 +28,8 @@ T = TypeVar("T")
 
 TLS_BUFFER = 16 * 1024
 LONGEST_ERROR = 64 * 1024
+_NOT_READY = frozenset((401, 403, 429))
+"""What an API server that has just started may answer to anything; 5xx is no better."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,7 +188,7 @@ class Client:
             if self._on_call:
                 seconds = asyncio.get_running_loop().time() - started
                 self._on_call(Call(request, status, seconds))
-        if status < 500:
+        if status < 500 and status not in _NOT_READY:
             self.outage.ended()
         if status >= 300:
             try:

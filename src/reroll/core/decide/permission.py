@@ -80,7 +80,7 @@ def debouncing(case: Case) -> Plan | None:
 
 
 def paced(case: Case) -> Plan | None:
-    """As many workloads roll as the configured rate allows."""
+    """As many workloads roll, and are recorded, as the configured rate allows."""
     turn = case.snapshot.turn_at
     if turn is None or case.now >= turn:
         return None
@@ -96,5 +96,5 @@ PERMISSION: tuple[Permission, ...] = (
     Permission(paused, _WRITES),
     Permission(resting, _REPLACES),
     Permission(debouncing, _WRITES),
-    Permission(paced, _WRITES),
+    Permission(paced, _WRITES | {Act.RECORD, Act.RECORD_IDLE}),
 )

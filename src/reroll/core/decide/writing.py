@@ -39,7 +39,8 @@ from reroll.core.tables.reasons import Reason
 class Act(Enum):
     """What kind of act a draft is, as far as permissions go."""
 
-    NOTHING = "nothing, or only the record is written"
+    NOTHING = "nothing, or something that waits for nothing"
+    RECORD = "only the record is written"
     REPAIR = "what another tool did is undone"
     CONTINUE = "an earlier roll goes on"
     RECORD_IDLE = "a change is recorded for pods that start later"
@@ -275,7 +276,7 @@ def stale(case: Case) -> Draft | None:
 
 
 def _recorded(plan: Plan) -> Draft:
-    return Draft(Act.NOTHING, plan)
+    return Draft(Act.RECORD, plan)
 
 
 WRITING: tuple[Row, ...] = (

@@ -9,6 +9,8 @@ from typing import Annotated, TypedDict, Unpack
 
 import msgspec
 
+from reroll.core.model.unreadable import UNREADABLE
+
 VERSION = 1
 LAST = 2**53
 """The last number there is. Only who writes it by hand gets there, and loses no more than undo."""
@@ -83,7 +85,7 @@ def read(text: str | None) -> Record | Unreadable | None:
         return None
     try:
         record = _decoder.decode(text)
-    except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
+    except UNREADABLE:
         return Unreadable("it is not the JSON that was written")
     if record.v != VERSION:
         return Unreadable(f"its version is {record.v}, this program writes version {VERSION}")

@@ -72,7 +72,7 @@ class Reason(Enum):
     PAUSED = "Paused", WARNING | EVENT | HOLDS | DELIBERATE, "the workload is paused or suspended; it rolls when that ends"
     RESTING = "Resting", WARNING | EVENT | HOLDS | DELIBERATE, "it rolled recently; further changes are gathered until its pause is over"
     DEBOUNCING = "Debouncing", HOLDS, "its configuration has just changed; waiting until changes stop"
-    PACED = "Paced", HOLDS, "too many workloads roll at once; it waits for its turn at the configured rate"
+    PACED = "Paced", HOLDS, "many workloads are written at once; it waits for its turn at the configured rate"
     TOO_MANY_SOURCES = "TooManySources", WARNING | EVENT | HOLDS, "it has more sources than one workload may have, so it does not roll"
     SOURCE_FORBIDDEN = "SourceForbidden", WARNING | EVENT | POLLED, "a source may not be read; grant `get` on it", "Forbidden"
     WAITING = "Waiting", HOLDS, "the content of its sources is being read"

@@ -8,6 +8,7 @@ finds one written down goes on from wherever that stopped, so a Job is never los
 import asyncio
 from collections.abc import Callable
 from contextlib import suppress
+from operator import attrgetter
 from typing import Any
 
 import msgspec
@@ -27,7 +28,17 @@ from reroll.core.observe.workload import Workload, has_ended
 from reroll.core.revisions.copies import write_pins_into
 from reroll.core.tables.annotations import STATE
 from reroll.core.tables.reasons import Reason
-from reroll.engine.outcome import Blocked, Done, Later, Outcome, Step, TakenOver, Turn, report_of
+from reroll.engine.outcome import (
+    Blocked,
+    Done,
+    Later,
+    Outcome,
+    Step,
+    TakenOver,
+    Turn,
+    report_of,
+    words_of,
+)
 from reroll.engine.strategies.job_documents import (
     forbids_two,
     fresh_job,
@@ -39,9 +50,10 @@ from reroll.engine.strategies.pending_jobs import PENDING_JOB, PendingJob
 from reroll.engine.world import World
 from reroll.kube import api, resources, wire
 from reroll.kube.client import Client
+from reroll.kube.decode import decoded
 from reroll.kube.errors import AlreadyExists, ApiError, Conflict, Forbidden, Malformed
 from reroll.kube.objects import Stub
-from reroll.kube.wire import Deletion, Resource
+from reroll.kube.wire import Deletion, Resource, Which
 
 log = Log("reroll")
 LOOK_AGAIN = 0.5
@@ -62,7 +74,7 @@ class Jobs:
         self.may_recreate = True
         """Whether what is written down is brought to its end here, see `run`."""
         self._backoff = Backoff(clock)
-        self._queue: Queue[Key] = Queue(clock)
+        self._queue: Queue[Key] = Queue(clock, share=attrgetter("namespace"))
         self._turns: dict[Key, Turn] = {}
         """What to report when a Job exists again."""
         self._leaving: dict[Key, float] = {}
@@ -129,8 +141,7 @@ class Jobs:
 
     async def _document(self, resource: Resource, key: Key) -> dict[str, Any]:
         raw = await self._client.send(wire.get(resource, key.namespace, key.name))
-        document: dict[str, Any] = msgspec.json.decode(raw)
-        return document
+        return decoded(raw, dict[str, Any], str(key))
 
     # Jobs that are written down
 
@@ -157,24 +168,26 @@ class Jobs:
     async def _find(self, namespace: str | None) -> None:
         """Queue what an earlier process left."""
         revisions = resources.CONTROLLER_REVISIONS
+        which: Which = {"label_selector": PENDING_JOB}
         while True:
             try:
-                stubs = await api.every(
-                    self._client, revisions, namespace, Stub, label_selector=PENDING_JOB
-                )
-                break
+                async for page in api.pages(self._client, revisions, namespace, Stub, **which):
+                    for stub in page.items:
+                        metadata = stub.metadata
+                        if self._world.namespaces.that_counts(metadata.namespace):
+                            self._queue.add(Key(revisions.kind, metadata.namespace, metadata.name))
             except ApiError as error:
                 log.warning("pending jobs", problem=str(error))
                 await asyncio.sleep(self._backoff.failed(namespace, error.retry_after or 0.0))
-        for stub in stubs:
-            if self._world.namespaces.that_counts(stub.metadata.namespace):
-                self._queue.add(Key(revisions.kind, stub.metadata.namespace, stub.metadata.name))
+            else:
+                return
 
     async def _reconcile(self, pending: Key) -> Outcome:
         """Do the next step."""
         place = resources.CONTROLLER_REVISIONS, pending.namespace, pending.name
         try:
             written = await api.find(self._client, *place, PendingJob)
+            key, body = (written.key, written.document) if written else (pending, {})
         except Malformed as error:
             # No Job can be made of it, and it stays as it is.
             log.warning("pending job", revision=str(pending), problem=str(error))
@@ -182,9 +195,9 @@ class Jobs:
         if written is None:
             return await self._settled(pending)
         old = written.data.uid
-        job = await self._job(written.key)
+        job = await self._job(key)
         if await self._is_deleted_by_another(pending, job, old):
-            log.info("job was deleted by another", workload=str(written.key))
+            log.info("job was deleted by another", workload=str(key))
             self._turns.pop(pending, None)
             return await self._forget(pending, written)
         if job is not None and job.metadata.uid == old:
@@ -195,7 +208,6 @@ class Jobs:
                 await self._delete(job.metadata)
                 return Outcome(delay=LOOK_AGAIN)
         if job is None:
-            body = written.document
             job = await api.create(self._client, resources.JOBS, pending.namespace, body, Manifest)
         await self._forget(pending, written)
         return self._replaced(pending, job.metadata, old)
@@ -281,12 +293,13 @@ class Jobs:
         return Outcome((msgspec.structs.replace(report, uid=job.uid),))
 
     def _failed(self, pending: Key, error: Exception) -> tuple[Report, ...]:
-        log.warning("job is not replaced yet", revision=str(pending), problem=str(error))
+        problem = words_of(error)
+        log.warning("job is not replaced yet", revision=str(pending), problem=problem)
         turn = self._turns.get(pending)
         if turn is None:
             return ()
         report = report_of(turn, Result.FAILED)
-        message = f"{Reason.FAILED.sentence}: {error}"
+        message = f"{Reason.FAILED.sentence}: {problem}"
         return (
             msgspec.structs.replace(report, reason=Reason.FAILED, message=message, strategy=""),
         )

@@ -10,6 +10,7 @@ import msgspec
 
 from reroll.core.model.injection import Injection, Manifest, Status, read
 from reroll.core.model.key import Key
+from reroll.core.model.metadata import version_number
 from reroll.core.tables.reasons import Reason
 from reroll.engine.ports import EnginePort
 from reroll.features.injection.decide import target_of
@@ -44,7 +45,7 @@ class Registry:
         """An Injection out of a watch or the answer to a patch; an older version is ignored."""
         new = read(manifest)
         old = self._known.get(new.key)
-        if old is not None and old.uid == new.uid and int(new.version) < int(old.version):
+        if old is not None and old.uid == new.uid and _is_older(new, old):
             return
         self._index(new, old)
         if old is None or (old.uid, old.generation) != (new.uid, new.generation):
@@ -109,6 +110,10 @@ class Registry:
 def _target_name(injection: Injection) -> TargetName:
     to = injection.spec.to
     return to.group, to.kind, to.name
+
+
+def _is_older(new: Injection, old: Injection) -> bool:
+    return version_number(new.version) < version_number(old.version)
 
 
 def _relevant(injection: Injection) -> tuple[str, int, bool, Status]:

@@ -12,6 +12,7 @@ import msgspec
 
 from reroll.core.model.injection import LARGEST, From, Injection
 from reroll.core.model.key import Key
+from reroll.core.model.unreadable import UNREADABLE
 from reroll.core.tables.reasons import Reason
 from reroll.features.injection.decide import BlockedError
 
@@ -84,8 +85,9 @@ def _encoded(encoding: str, value: bytes) -> Any:
 def _decoded(value: bytes) -> Any:
     try:
         decoded = msgspec.json.decode(value)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise _invalid(f"the value is not JSON, as encoding: json requires: {error}") from None
+    except UNREADABLE as error:
+        why = str(error) if isinstance(error, msgspec.DecodeError) else type(error).__name__
+        raise _invalid(f"the value is not JSON, as encoding: json requires: {why}") from None
     if decoded is None:
         raise _invalid("the value is the JSON null, which would remove the field")
     return decoded
