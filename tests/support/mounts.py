@@ -6,7 +6,7 @@ from reroll.clock import SystemClock
 from reroll.core.model.content import Content
 from reroll.core.model.key import Key
 from reroll.core.model.metadata import Metadata
-from reroll.core.model.reference import ALWAYS
+from reroll.core.model.reference import Reference
 from reroll.core.policy.policy import Policy
 from reroll.core.tables.catalog import TABLES
 from reroll.engine.content import MountedObject, MountReport, MountStatus
@@ -28,7 +28,7 @@ class Mounts:
             SystemClock(), Scope(Policy()), keys, wake=lambda *_: None, want=lambda _: None
         )
         self.feed = MountFeed(self.world, ROW, None, lambda error: None)
-        self.world.sources.link(Key("Deployment", "shop", "web"), set(), {CLASS: ALWAYS})
+        self.world.sources.link(Key("Deployment", "shop", "web"), set(), {CLASS: Reference(CLASS)})
         self._versions = count(1)
 
     def report(self, pod: str, **versions: str) -> MountReport:
