@@ -18,7 +18,7 @@ from reroll.core.model.moment import Moment
 from reroll.core.model.record import Record, read
 from reroll.core.observe.snapshot import Absence, History
 from reroll.core.observe.workload import Workload
-from reroll.core.revisions.copies import copy_names, is_copy
+from reroll.core.revisions.copies import copy_names, is_our_own
 from reroll.core.tables.annotations import STATE
 from reroll.core.tables.kinds import Kind, Revisions
 from reroll.core.tables.source_kinds import SourceKind, Watched
@@ -138,7 +138,7 @@ class Reader:
     def _matched(self, key: Key, stub: Stub) -> None:
         if self._world.references.globbed(key):
             self._world.sources.version_seen(
-                key, stub.metadata.version, watched=False, is_copy=is_copy(stub.metadata)
+                key, stub.metadata.version, watched=False, is_copy=is_our_own(stub.metadata)
             )
 
     async def _mounts(self, want: MountReports) -> None:
@@ -253,9 +253,12 @@ class Reader:
         )
         owned = [one for one in revisions if is_owned_by(one.metadata, workload.uid)]
         current = max(owned, key=lambda one: one.number, default=None)
+        latest = _latest(owned)
+        there = _copy_on(current)
         return History(
             newest=current.metadata.creation_timestamp if current else None,
-            latest=_latest(owned),
+            latest=latest,
+            left=latest is not None and (there is None or there.n < latest.n),
         )
 
 
@@ -270,6 +273,13 @@ def _name(want: Want) -> str:
 
 def _latest(revisions: Iterable[Revision]) -> Record | None:
     """Of the records that Kubernetes copied to the revisions, the one with the highest number."""
-    copies = (read((one.metadata.annotations or {}).get(STATE)) for one in revisions)
-    records = [record for record in copies if isinstance(record, Record)]
+    records = [record for one in revisions if (record := _copy_on(one))]
     return max(records, key=lambda record: record.n, default=None)
+
+
+def _copy_on(revision: Revision | None) -> Record | None:
+    """The record that Kubernetes copied to a revision."""
+    if revision is None:
+        return None
+    record = read((revision.metadata.annotations or {}).get(STATE))
+    return record if isinstance(record, Record) else None

@@ -13,7 +13,7 @@ from reroll.core.model.content import Content, Term
 from reroll.core.model.key import Key
 from reroll.core.model.moment import Moment
 from reroll.core.observe.snapshot import Absence
-from reroll.core.revisions.copies import is_copy
+from reroll.core.revisions.copies import is_our_own
 from reroll.core.tables.source_kinds import SourceKind, Watched
 from reroll.engine.content import MountReport, Source, changed_at, content, mounted_content
 from reroll.engine.globs import Globs
@@ -165,7 +165,7 @@ class Sources:
         """Its content, out of a watch or fetched. `watched`: the version before was seen too."""
         metadata = source.metadata
         key = Key(kind.name, metadata.namespace, metadata.name)
-        known = self._find(key, is_copy=is_copy(metadata))
+        known = self._find(key, is_copy=is_our_own(metadata))
         if known is None or 0 < metadata.version < known.version:
             return
         known.uid = metadata.uid

@@ -29,3 +29,13 @@ class Tracked:
         """The annotations that the policy was made from."""
         self.waiting_since: datetime | None = None
         self.quiet_since: datetime | None = None
+
+
+def is_news(before: Workload, now: Workload, expected: tuple[int, str] | None) -> bool:
+    """Whether a workload is another than before, as far as a decision goes."""
+    state = now.generation, now.record_text
+    if state not in ((before.generation, before.record_text), expected):
+        return True
+    if (before.ended, before.idle) != (now.ended, now.idle):
+        return True
+    return before.observed != now.observed

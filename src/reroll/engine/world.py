@@ -17,7 +17,7 @@ from reroll.core.model.key import Key
 from reroll.core.model.metadata import Manifest, Metadata
 from reroll.core.model.record import Record
 from reroll.core.observe.snapshot import Keys, Snapshot
-from reroll.core.observe.workload import Workload, belongs_to_workload, workload
+from reroll.core.observe.workload import Workload, belongs_to_workload, recalled, workload
 from reroll.core.policy.policy import Policy
 from reroll.core.tables.annotations import ENABLED, STATE
 from reroll.core.tables.kinds import Kind
@@ -27,7 +27,7 @@ from reroll.engine.lenders import Lenders
 from reroll.engine.reach import consented, unreachable
 from reroll.engine.references import References
 from reroll.engine.scope import NOWHERE, NamespaceInfo, Namespaces, Scope
-from reroll.engine.tracked import Tracked
+from reroll.engine.tracked import Tracked, is_news
 from reroll.engine.wants import NamespaceWorkloads, Want
 
 
@@ -54,6 +54,10 @@ class World:
         self.workloads: dict[Key, Tracked] = {}
         self.namespaces = Namespaces(scope, lambda name: want(NamespaceWorkloads(name)))
         self.keys = Keys()
+        self.records_known = False
+        """Records that other writers removed are known, see `engine.record_backup`."""
+        self.unrecorded: set[Key] = set()
+        """Except for these: they may have had one."""
         self._supposed: set[Key] = set()
         self.latest = 0
         """The highest version of any workload that was seen."""
@@ -175,7 +179,7 @@ class World:
             since = max(now.seen, info.since, self.lenders.since(key))
             now = msgspec.structs.replace(now, seen=since)
             tracked = self.workloads[key] = Tracked(now, policy)
-        news = before is None or _is_news(before, now, arrival.expected)
+        news = before is None or is_news(before, now, arrival.expected)
         news = news or tracked.policy != policy or tracked.references != refs
         if refs is not tracked.references or before is None:
             self.references.use(key, tracked, policy, refs)
@@ -276,7 +280,15 @@ class World:
             quiet_since=tracked.quiet_since,
             copies_missing=self.copies.missing(_copies(tracked.workload)),
             problems=problems,
+            records_known=self.records_known and key not in self.unrecorded,
         )
+
+    def recall(self, key: Key, record: Record, version: int) -> None:
+        """A workload had this record at that version: if it is lost, it counts."""
+        tracked = self.workloads[key]
+        before, tracked.workload = tracked.workload, recalled(tracked.workload, record, version)
+        if before is not tracked.workload:
+            self._wake(key, False)
 
     def waits(self, key: Key) -> None:
         """A change was noticed that nobody watched: its quiet time begins now."""
@@ -291,16 +303,6 @@ class World:
 
     def everything(self) -> Iterator[Key]:
         return iter(tuple(self.workloads))
-
-
-def _is_news(before: Workload, now: Workload, expected: tuple[int, str] | None) -> bool:
-    """Whether a workload is another than before, as far as a decision goes."""
-    state = now.generation, now.record_text
-    if state not in ((before.generation, before.record_text), expected):
-        return True
-    if (before.ended, before.idle) != (now.ended, now.idle):
-        return True
-    return before.observed != now.observed
 
 
 def _copies(seen: Workload | None) -> dict[Key, Key]:

@@ -15,6 +15,7 @@ from reroll.core.tables.rights import Feature
 from reroll.engine.executor import Executor
 from reroll.engine.observer import Observer
 from reroll.engine.outcome import Outcome
+from reroll.engine.record_backup import RecordBackup
 from reroll.engine.watches import Watches
 from reroll.kube.client import Client
 from reroll.kube.watch import Watch
@@ -38,6 +39,7 @@ class Rolling:
         self._worker = Worker(
             self.queue, self._reconcile, Backoff(clock), on_error=self._failed, noun="workload"
         )
+        self._backup = RecordBackup(client, clock, self.observer.world, home, settings.lease)
         self._acting = False
 
     async def prepare(self) -> None:
@@ -57,6 +59,7 @@ class Rolling:
         """Roll; only where this replica is the leader."""
         self._acting = True
         try:
+            await self._backup.load()
             for key in self.observer.world.everything():
                 self.queue.add(key, urgent=False)
             async with asyncio.TaskGroup() as group:
@@ -64,6 +67,7 @@ class Rolling:
                     places = self._settings.namespaces or (None,)
                     group.create_task(self._executor.jobs.run(places, self._bus.publish))
                 group.create_task(self._worker.run(self._settings.concurrency))
+                group.create_task(self._backup.run())
         finally:
             self._acting = False
             self.queue.clear()
@@ -71,6 +75,8 @@ class Rolling:
     async def rest(self) -> None:
         """Begin nothing more, and wait for what is under way."""
         await self.queue.drain()
+        if self._acting:
+            await self._backup.flush()
 
     def _wake(self, key: Key, urgent: bool) -> None:
         if self._acting:
