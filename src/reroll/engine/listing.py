@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from typing import NamedTuple
 
+import msgspec
+
 from reroll.clock import Clock
 from reroll.core.decide.plan import without_action
 from reroll.core.model.key import Key
@@ -110,6 +112,17 @@ class Listing:
         if decision.snapshot is None and listed and listed.policy.enabled is False:
             return Decision(key, without_action(Reason.OPTED_OUT))
         return decision
+
+    def distrust(self, decision: Decision) -> None:
+        """Have it roll for the sources that its pods are older than, by its own strategy."""
+        tracked, snapshot = self.world.workloads.get(decision.key), decision.snapshot
+        if tracked is None or snapshot is None or not decision.older:
+            return
+        home, record = decision.key.namespace, snapshot.record or decision.plan.record
+        entries = [r.entry(home) for r in snapshot.references if r.source in decision.older]
+        if record is not None:
+            stale = msgspec.structs.replace(record, s={**record.s, **dict.fromkeys(entries, "?")})
+            tracked.workload = msgspec.structs.replace(tracked.workload, record=stale, last=None)
 
     async def decisions(self, keys: Iterable[Key], at_once: int = 8) -> list[Decision]:
         """The same for several, in their order."""

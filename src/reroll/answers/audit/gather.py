@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from reroll.answers.audit.judge import AuditedPod, Known, judge
+from reroll.answers.audit.judge import AuditedPod, judge
 from reroll.answers.audit.report import (
     Audited,
     Certificates,
@@ -20,6 +20,7 @@ from reroll.answers.audit.report import (
 from reroll.answers.configs import every_config
 from reroll.core.model.key import Key
 from reroll.core.model.metadata import Metadata
+from reroll.core.observe.evidence import Known
 from reroll.core.observe.provenance import Writes, writes
 from reroll.kube import resources
 from reroll.kube.objects import Stub

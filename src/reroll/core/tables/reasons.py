@@ -95,6 +95,7 @@ class Reason(Enum):
 
     # Why there is nothing to do
     UP_TO_DATE = "UpToDate", QUIET, "its pods were made with the current configuration"
+    PODS_OLDER = "PodsOlder", 0, "some of its pods are older than the configuration that they use, and nothing rolled them for it; `reroll sync --stale` rolls them"
     NOT_ENABLED = "NotEnabled", QUIET | OUT, "the workload did not opt in"
     OPTED_OUT = "OptedOut", QUIET | OUT, "the workload opted out"
     ENDED = "Ended", QUIET, "the workload has finished or is being deleted"
