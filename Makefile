@@ -63,11 +63,15 @@ bench: setup ## Speed and memory as ratios to the floor, on a control plane of i
 
 .PHONY: bench-failover
 bench-failover: setup ## For how long nothing rolls when the leader goes (about 15 minutes)
-	python -m bench.failover --outage 90 $(ARGS)
+	python -m bench.failover --late 5 --outage 90 $(ARGS)
 
 .PHONY: bench-scale
 bench-scale: setup ## 50,000 sources and 5,000 workloads, in steps (about 10 minutes)
 	python -m bench.scale $(ARGS)
+
+.PHONY: bench-hostile
+bench-hostile: setup ## What a quiet namespace feels of a hostile one (about 8 minutes)
+	python -m bench.hostile $(ARGS)
 
 .PHONY: soak
 soak: setup ## Ten minutes of random changes, faults and kills, and then the invariants

@@ -48,12 +48,13 @@ class Process:
 
     def __init__(self, kubeconfig: Path, log: Path) -> None:
         self._kubeconfig, self._log = kubeconfig, log
+        self.listen = "127.0.0.1:0"
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self, *flags: str) -> None:
         command = (
             *(sys.executable, "-m", "reroll", "run", "--kubeconfig", str(self._kubeconfig)),
-            *("--listen", "127.0.0.1:0", "--log-format", "json", *flags),
+            *("--listen", self.listen, "--log-format", "json", *flags),
         )
         with self._log.open("ab") as log:
             self._process = subprocess.Popen(command, stdout=log, stderr=log)

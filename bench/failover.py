@@ -3,6 +3,9 @@
 Several replicas watch; one leads. ConfigMaps change all the time, each with a workload of its own.
 Again and again the leader is killed, or asked to stop, and another one takes its place among the
 followers. The gap is the longest time between two rolls from then until all changes have rolled.
+
+Then the API server is slow: every request reaches it seconds late, and the leader is to stay the
+same. Then it is away, and comes back: how long until all have rolled, and with how many calls.
 """
 
 import argparse
@@ -10,6 +13,7 @@ import asyncio
 import json
 import math
 import random
+import socket
 import sys
 import time
 from collections import Counter
@@ -20,6 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.support.faultproxy import FaultProxy
+from tests.support.faults import Late
 
 from bench.crowd import Crowd, Size, following, grow, place, settled
 from bench.ground import USER, ground, say
@@ -30,7 +35,10 @@ from reroll_dev.cluster import DevCluster
 WORKLOADS = 400
 EVERY = 0.1
 """Seconds between two changes: a workload changes again long after the longest gap."""
+SLOW_FOR = 30.0
+"""Seconds, which is several Leases."""
 LIMIT = 300.0
+LOOKS = "reroll_decisions_total"
 
 
 class Stream:
@@ -71,6 +79,8 @@ class Team:
         self._flags = ("--debounce", "0", *flags)
         self._replicas = [Replica(kubeconfig, logs / f"reroll-{i}.log") for i in range(size)]
         self._marks = [one.mark for one in self._replicas]
+        for one in self._replicas:
+            one.listen = f"127.0.0.1:{_free_port()}"
 
     def start(self) -> None:
         for number in range(len(self._replicas)):
@@ -102,6 +112,15 @@ class Team:
                     return number
             time.sleep(0.02)
         raise RuntimeError("nobody leads")
+
+    def changes_of_lead(self) -> int:
+        """How often someone began or ended to lead since its start."""
+        words = {"leading", "no longer leading"}
+        pairs = zip(self._replicas, self._marks, strict=True)
+        return sum(line["msg"] in words for one, mark in pairs for line in one.lines(mark))
+
+    def counted(self, metric: str) -> float:
+        return sum(one.counted(metric) for one in self._replicas)
 
     def lose(self, number: int, *, kill: bool) -> None:
         """The leader goes, and is not waited for."""
@@ -135,19 +154,60 @@ async def gaps(
     return found
 
 
+async def slowness(
+    team: Team, proxy: FaultProxy, stream: Stream, crowd: Crowd, late: float
+) -> dict[str, float]:
+    """Every request of every replica reaches the API server late; it stays who leads."""
+    say(f"every request is {late:g} s late for {SLOW_FOR:g} s")
+    await asyncio.to_thread(team.leader)
+    before, rolls = await asyncio.to_thread(team.changes_of_lead), crowd.rolls
+    async with stream.flowing():
+        await asyncio.to_thread(proxy.inject, Late(late), times=None)
+        await asyncio.sleep(SLOW_FOR)
+        await asyncio.to_thread(proxy.clear)
+    await crowd.until(lambda: not _behind(stream, crowd), LIMIT)
+    changes = await asyncio.to_thread(team.changes_of_lead) - before
+    return {"late": late, "seconds": SLOW_FOR, "failovers": changes, "rolls": crowd.rolls - rolls}
+
+
 async def outage(
-    proxy: FaultProxy, stream: Stream, crowd: Crowd, seconds: float
+    team: Team, proxy: FaultProxy, stream: Stream, crowd: Crowd, seconds: float
 ) -> dict[str, float]:
     """The API server is away for all replicas; the changes go on, past it."""
     say(f"the API server is away for {seconds:g} s")
+    await asyncio.to_thread(team.leader)
     async with stream.flowing():
         await asyncio.to_thread(proxy.refuse)
         await asyncio.sleep(seconds)
-    waiting = len(_behind(stream, crowd))
+    waiting, rolls, passed = len(_behind(stream, crowd)), crowd.rolls, len(proxy.log)
+    looks = await asyncio.to_thread(team.counted, LOOKS)
     since = time.perf_counter()
     await asyncio.to_thread(proxy.accept)
     await crowd.until(lambda: not _behind(stream, crowd), LIMIT)
-    return {"seconds": seconds, "waiting": waiting, "caught_up_s": time.perf_counter() - since}
+    caught_up = time.perf_counter() - since
+    await asyncio.sleep(3)  # Events come after the rolls.
+    rolled = crowd.rolls - rolls
+    asked = [entry for entry in proxy.log[passed:] if "/leases" not in entry.path]
+    return {
+        "seconds": seconds,
+        "waiting": waiting,
+        "caught_up_s": caught_up,
+        "rolls": rolled,
+        "calls": len(asked),
+        "streams_and_lists": sum(_is_following(entry.path) for entry in asked),
+        "looks": await asyncio.to_thread(team.counted, LOOKS) - looks,
+    }
+
+
+def _is_following(target: str) -> bool:
+    return "watch=true" in target or "limit=" in target
+
+
+def _free_port() -> int:
+    with socket.socket() as sock:
+        sock.bind(("127.0.0.1", 0))
+        port: int = sock.getsockname()[1]
+    return port
 
 
 def _behind(stream: Stream, crowd: Crowd, names: Iterable[str] = ()) -> list[str]:
@@ -183,10 +243,12 @@ async def _measure(
                         team, stream, crowd, rounds=rounds, kill=word == "kill", chance=chance
                     )
             await check(stream, crowd)
-        if args.outage:
+        if args.late or args.outage:
             async with _team(cluster, proxy.kubeconfig(direct), args) as team:
-                await asyncio.to_thread(team.leader)
-                found["outage"] = await outage(proxy, stream, crowd, args.outage)
+                if args.late:
+                    found["late"] = await slowness(team, proxy, stream, crowd, args.late)
+                if args.outage:
+                    found["outage"] = await outage(team, proxy, stream, crowd, args.outage)
                 await check(stream, crowd)
         return found | {"changes": stream.changes.total(), "rolls": crowd.rolls}
 
@@ -219,10 +281,17 @@ def table(found: dict[str, Any]) -> str:
                 f"{name:<16}{len(values):>8}" + "".join(f"{value:>8.2f} s" for value in told)
             )
     lines.append(f"{found['changes']} changes, {found['rolls']} rolls; nothing lost or doubled")
+    if slow := found.get("late"):
+        lines.append(
+            f"with every request {slow['late']:g} s late for {slow['seconds']:g} s,"
+            f" the lead changed {slow['failovers']} times; {slow['rolls']} rolls"
+        )
     if away := found.get("outage"):
         lines.append(
             f"after {away['seconds']:g} s without an API server, {away['waiting']} workloads"
-            f" caught up within {away['caught_up_s']:.2f} s"
+            f" caught up within {away['caught_up_s']:.2f} s: {away['rolls']} rolls,"
+            f" {away['calls']} calls ({away['streams_and_lists']} of them watches and lists),"
+            f" {away['looks']:.0f} looks"
         )
     return "\n".join(lines)
 
@@ -232,7 +301,8 @@ def main() -> int:
     parser.add_argument("--kills", type=int, default=30, help="(default: 30)")
     parser.add_argument("--stops", type=int, default=30, help="(default: 30)")
     parser.add_argument("--replicas", type=int, default=2, help="(default: 2)")
-    parser.add_argument("--lease-duration", default="15s", help="(default: 15s)")
+    parser.add_argument("--lease-duration", default="7s", help="(default: 7s)")
+    parser.add_argument("--late", type=float, default=0, help="seconds that requests are late")
     parser.add_argument("--outage", type=float, default=0, help="seconds without an API server")
     parser.add_argument("--seed", type=int, default=1, help="when to strike (default: 1)")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures there too")

@@ -1,9 +1,11 @@
 """`reroll run` as several replicas of one installation, with what each says and what each costs."""
 
+import re
 import signal
 import time
 from pathlib import Path
 from typing import Any
+from urllib.request import urlopen
 
 import msgspec
 
@@ -39,6 +41,15 @@ class Replica(Process):
     def memory_peak(self) -> float:
         """The most that was resident at once, in MB."""
         return self._status("VmHWM") / 1024
+
+    def counted(self, metric: str) -> float:
+        """The sum of a counter over all its labels, as the replica tells it."""
+        if not self.is_running:
+            return 0.0
+        with urlopen(f"http://{self.listen}/metrics", timeout=10) as answer:  # our own process
+            lines = answer.read().decode().splitlines()
+        rows = (line for line in lines if re.match(rf"{metric}[ {{]", line))
+        return sum(float(row.rpartition(" ")[2]) for row in rows)
 
     def lines(self, offset: int = 0) -> list[dict[str, Any]]:
         """What it logged from that byte on."""

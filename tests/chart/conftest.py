@@ -24,6 +24,15 @@ def home(api: Api, namespace: str) -> str:
 
 
 @pytest.fixture
+def another(api: Api, namespace: str) -> Iterator[str]:
+    """One more namespace, in which nothing is installed."""
+    name = f"{namespace}-more"
+    api.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
+    yield name
+    api.delete(path_to("Namespace", name))
+
+
+@pytest.fixture
 def monitors(api: Api) -> None:
     """The kinds of the Prometheus operator are served; they stay, for others that need them."""
     for manifest in yaml.safe_load_all(MONITORS.read_text(encoding="utf-8")):

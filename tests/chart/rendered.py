@@ -6,14 +6,14 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from tests.support.chart import CHART
+from tests.support.chart import CHART, FEATURES
 from tests.support.tools import Tool
 
 Object = dict[str, Any]
 
 EVERYTHING: dict[str, Any] = {
-    "features": {"revisions": True, "injections": True},
-    "networkPolicy": {"enabled": True, "apiServerCIDRs": ["10.0.0.1/32"]},
+    "features": dict.fromkeys(FEATURES, True),
+    "networkPolicy": {"enabled": True, "egress": True, "apiServerCIDRs": ["10.0.0.1/32"]},
     "serviceMonitor": {"enabled": True, "labels": {"release": "prometheus"}},
     "podMonitor": {"enabled": True},
     "prometheusRule": {"enabled": True, "runbooks": "https://wiki.example/"},

@@ -107,9 +107,11 @@ def test_an_upgrade_leaves_alone_what_the_controller_wrote_into_the_webhook(
 
 
 def test_the_policy_of_the_chart_has_pods_use_their_copies(
-    api: Api, home: str, release: Release, helm: Tool
+    api: Api, home: str, release: Release, helm: Tool, another: str
 ) -> None:
-    pins = {"namespaceSelector": only(home)}
+    names = {"key": "kubernetes.io/metadata.name", "operator": "In"}
+    both = {"matchExpressions": [{**names, "values": [home, another]}]}
+    pins = {"namespaceSelector": both}
     release(helm, "install", {"replicas": 0, "features": {"revisions": True}, "pins": pins})
     spec = build.pod_template("web", uses="configmap/app")["spec"]
     meta = {"generateName": "web-", "annotations": {"reroll.dev/pins": "configmap/app=app-copy"}}
@@ -117,12 +119,13 @@ def test_the_policy_of_the_chart_has_pods_use_their_copies(
     (container,) = pod["spec"]["containers"]
     container["securityContext"] = RESTRICTED_CONTAINER
 
-    def name() -> str:
-        made = api.request("POST", path_to("Pod", "", home), pod, query={"dryRun": "All"})
+    def name(namespace: str) -> str:
+        made = api.request("POST", path_to("Pod", "", namespace), pod, query={"dryRun": "All"})
         found: str = made["spec"]["containers"][0]["envFrom"][0]["configMapRef"]["name"]
         return found
 
-    eventually(lambda: name() == "app-copy", "the policy is in force")
+    eventually(lambda: name(another) == "app-copy", "the policy is in force")
+    assert name(home) == "app"  # the controller's own pods wait for nothing of its own
 
 
 RESTRICTED_POD = {

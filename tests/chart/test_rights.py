@@ -16,21 +16,21 @@ from reroll.core.tables.source_kinds import SOURCE_KINDS
 
 EXAMPLES = ROOT / "examples" / "kinds"
 STRATEGIES = {Feature.EVICT, Feature.RELOAD, Feature.TRIGGER, Feature.RECREATE}
-OPTIONAL = {Feature.REVISIONS, Feature.INJECTIONS}
+OPTIONAL = {*STRATEGIES, Feature.REVISIONS, Feature.INJECTIONS} - rights.GRANTED
 ROLE = "reroll-reroll"
 CHOICES: dict[str, tuple[dict[str, Any], frozenset[Feature]]] = {
-    "the defaults": ({}, rights.DEFAULT),
+    "the defaults": ({}, rights.GRANTED),
+    "without reload": (
+        {"features": {"reload": False}},
+        rights.GRANTED - {Feature.RELOAD},
+    ),
     **{
-        f"without {feature}": ({"features": {feature.value: False}}, rights.DEFAULT - {feature})
-        for feature in sorted(STRATEGIES)
-    },
-    **{
-        f"with {feature}": ({"features": {feature.value: True}}, rights.DEFAULT | {feature})
+        f"with {feature}": ({"features": {feature.value: True}}, rights.GRANTED | {feature})
         for feature in sorted(OPTIONAL)
     },
     "without a leader": (
         {"replicas": 1, "settings": {"leader-election": False}},
-        rights.DEFAULT - {Feature.LEADER_ELECTION},
+        rights.GRANTED - {Feature.LEADER_ELECTION},
     ),
 }
 
@@ -50,7 +50,7 @@ def test_the_rights_are_those_of_the_features_that_are_on(
 def test_the_webhook_of_an_older_cluster_has_its_rights_too(helm: Tool) -> None:
     objects = template(helm, {"features": {"revisions": True}}, "--kube-version", "1.30.0")
 
-    features = rights.DEFAULT | {Feature.REVISIONS, Feature.WEBHOOK}
+    features = rights.GRANTED | {Feature.REVISIONS, Feature.WEBHOOK}
     everywhere = rights.cluster(KINDS, features=features, webhook=f"{ROLE}-pins")
     assert granted(the(objects, "ClusterRole")["rules"]) == granted(everywhere)
     own = rights.own("reroll-digest-key", "reroll", features=features)
@@ -64,7 +64,8 @@ def test_kinds_of_the_settings_have_their_rights(helm: Tool, path: Path) -> None
     # Nothing else is there that brings the rights on pods.
     only = {**rows, "exclude-kinds": [kind.name for kind in KINDS]}
 
-    objects = template(helm, {"settings": only})
+    features = {feature.value: True for feature in STRATEGIES}
+    objects = template(helm, {"settings": only, "features": features})
 
     tables, problems = custom.tables(rows.get("kinds"), rows.get("sources"))
     own = {kind.name for kind in KINDS}
@@ -93,7 +94,7 @@ def test_a_kind_that_is_left_alone_needs_no_rights(helm: Tool) -> None:
 
     kinds = [kind for kind in KINDS if kind.name not in left]
     sources = [source for source in SOURCE_KINDS if source.name not in unread]
-    rules = rights.cluster(kinds, sources=sources)
+    rules = rights.cluster(kinds, sources=sources, features=rights.GRANTED)
     assert granted(the(objects, "ClusterRole")["rules"]) == granted(rules)
 
 
@@ -104,7 +105,8 @@ def test_for_some_namespaces_there_is_a_role_in_each_and_none_for_the_cluster(he
     roles = {each["metadata"]["namespace"]: each["rules"] for each in of_kind(objects, "Role")}
     assert roles.keys() == {"reroll", "shop", "billing"}
     for place in ("shop", "billing"):
-        assert granted(roles[place]) == granted(rights.cluster(KINDS, namespaces=False))
+        rules = rights.cluster(KINDS, namespaces=False, features=rights.GRANTED)
+        assert granted(roles[place]) == granted(rules)
     for binding in of_kind(objects, "RoleBinding"):
         assert binding["subjects"][0]["namespace"] == "reroll"
 

@@ -62,6 +62,14 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
         {"settings": {"listen": ""}, "podMonitor": {"enabled": True}},
         "there are no metrics to ask for",
     ),
+    "one port for two": (
+        {"settings": {"listen": ":8081"}},
+        "`settings.listen` and `settings.probes` have the same port",
+    ),
+    "an authority that is none": (
+        {"pins": {"webhookClientCA": "ca.crt"}},
+        "`pins.webhookClientCA` holds no certificate in PEM",
+    ),
     "a monitor without a Service": (
         {"service": {"enabled": False}, "serviceMonitor": {"enabled": True}},
         "use `podMonitor`",
@@ -113,16 +121,17 @@ def test_every_setting_can_be_given_and_arrives(helm: Tool, without: str) -> Non
 
 # Kubernetes before the policy, features and the settings that they decide.
 DECISIONS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
-    "nothing": ({}, {"features": ["evict", "recreate", "reload", "trigger"]}),
-    "less": (
-        {"features": {"evict": False, "reload": False}},
-        {"features": ["recreate", "trigger"]},
+    "nothing": ({}, {"features": ["reload"]}),
+    "less": ({"features": {"reload": False}}, {"features": []}),
+    "more": (
+        {"features": {"evict": True, "recreate": True, "trigger": True}},
+        {"features": ["evict", "recreate", "reload", "trigger"]},
     ),
     "injections": ({"features": {"injections": True}}, {"injections": True}),
     "revisions": (
         {"features": {"revisions": True}},
         {
-            "features": ["evict", "recreate", "reload", "revisions", "trigger"],
+            "features": ["reload", "revisions"],
             "webhook": ":9443",
             "webhook-names": ["reroll-webhook.reroll.svc"],
             "webhook-configuration": "reroll-reroll-pins",
@@ -150,6 +159,7 @@ def test_the_controller_is_told_of_its_features(
         "lease",
         "digest-key",
         "log-format",
+        "probes",
         "features",
         "namespaces",
         *expected,
@@ -219,6 +229,7 @@ def test_values_of_another_chart_are_values_of_this_one_once_translated(helm: To
     settings = settings_of(objects)
     assert settings["auto-all"] is True
     assert settings["exclude-kinds"] == ["Job"]
+    assert settings["features"] == ["reload", "trigger"]
     deployment = the(objects, "Deployment")
     assert deployment["spec"]["replicas"] == 3
     pod = deployment["spec"]["template"]["spec"]
@@ -288,21 +299,6 @@ def test_a_policy_that_a_cluster_does_not_serve_is_told(helm: Tool) -> None:
 
 def test_one_replica_has_no_disruption_budget(helm: Tool) -> None:
     assert of_kind(template(helm, {"replicas": 1}), "PodDisruptionBudget") == []
-
-
-def test_without_an_address_there_are_no_probes_and_no_service(helm: Tool) -> None:
-    objects = template(helm, {"settings": {"listen": ""}})
-
-    (container,) = the(objects, "Deployment")["spec"]["template"]["spec"]["containers"]
-    assert "livenessProbe" not in container
-    assert of_kind(objects, "Service") == []
-
-
-def test_the_port_is_where_it_listens(helm: Tool) -> None:
-    objects = template(helm, {"settings": {"listen": "[::]:9090"}})
-
-    (container,) = the(objects, "Deployment")["spec"]["template"]["spec"]["containers"]
-    assert container["ports"] == [{"name": "http", "containerPort": 9090}]
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import msgspec
 from tests.kube.fakes import StillClock
 
 from reroll.controller.bus import Bus, Sink
-from reroll.controller.report import Report, Result, change_id
+from reroll.controller.report import Report, Result, change_id, summary
 from reroll.core.model.key import Key, Problem
 from reroll.core.tables.reasons import Reason
 
@@ -24,8 +24,8 @@ class Kept(Sink):
     def news(self, report: Report) -> None:
         self.heard.append(report.message)
 
-    def problem(self, report: Report, problem: Problem) -> None:
-        self.heard.append(problem.sentence)
+    def problems(self, report: Report, problems: tuple[Problem, ...]) -> None:
+        self.heard += [problem.sentence for problem in problems]
 
     def forget(self, key: Key) -> None:
         self.forgotten.append(key)
@@ -126,6 +126,32 @@ BAD = a_report(Reason.UP_TO_DATE, Result.NOTHING, problems=(Problem("bad"), Prob
 def test_a_problem_is_heard_once_until_it_is_gone() -> None:
     assert heard(BAD, BAD) == ["a second", "bad"]
     assert heard(BAD, NOTHING, BAD) == ["a second", "bad"] * 2
+
+
+class Counting(Kept):
+    def problems(self, report: Report, problems: tuple[Problem, ...]) -> None:
+        self.heard.append(summary(problems))
+
+
+def test_problems_of_one_reason_are_told_together_however_many_they_are() -> None:
+    """An annotation of 187 KB has 46,656 of them."""
+    limit = Problem("too long", Reason.TOO_MANY_PATTERNS)
+    problems = tuple(Problem(f"item {number} is no source") for number in range(46_656))
+    sink = Counting()
+    Bus(StillClock(), sink).publish(
+        a_report(Reason.UP_TO_DATE, Result.NOTHING, problems=(*problems, limit))
+    )
+
+    told, other = sink.heard
+    assert other == "too long"
+    assert len(told) < 1000
+    shown, _, rest = told.rpartition("; and ")
+    assert rest == f"{46_656 - len(shown.split('; '))} more"
+
+
+def test_a_summary_of_few_problems_has_each_and_a_long_one_is_cut() -> None:
+    assert summary([Problem("a"), Problem("b")]) == "a; b"
+    assert len(summary([Problem("x" * 5000)])) == 900
 
 
 def test_a_lasting_problem_is_heard_once_though_a_look_does_not_show_it() -> None:

@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 
 from reroll.clock import SystemClock
-from reroll.controller.events import Recorder, Regarding
+from reroll.controller.events import Lines, Recorder, Regarding
 from reroll.controller.report import Report, Result
 from reroll.core.model.key import Key, Problem
+from reroll.core.tables import limits
 from reroll.core.tables.reasons import Reason
 
 LEASE = Regarding(Key("Lease", "shop", "reroll"), "coordination.k8s.io/v1", "")
@@ -43,7 +44,7 @@ async def sent(*reports: Report, problem: Problem | None = None) -> list[dict[st
     for report in reports:
         recorder.news(report)
         if problem:
-            recorder.problem(report, problem)
+            recorder.problems(report, (problem,))
     await asyncio.wait_for(recorder.flush(), 30)
     running.cancel()
     return recorder.sent
@@ -124,3 +125,39 @@ async def test_an_event_without_a_uid_names_none() -> None:
     running.cancel()
     assert "uid" not in recorder.sent[0]["involvedObject"]
     assert recorder.sent[0]["type"] == "Warning"
+
+
+def an_event(namespace: str, number: int = 0) -> dict[str, Any]:
+    return {"metadata": {"namespace": namespace, "name": str(number)}}
+
+
+def test_a_namespace_that_floods_loses_only_its_own() -> None:
+    lines = Lines()
+    assert not lines.add(an_event("quiet"), 0.0)
+    dropped = sum(lines.add(an_event("loud", n), 0.0) for n in range(46_656))
+
+    assert dropped == 46_656 - limits.NAMESPACE_EVENTS.number
+    assert len(lines) == limits.NAMESPACE_EVENTS.number + 1
+    assert lines.take()[0]["metadata"]["namespace"] == "quiet"
+    assert lines.take()[0]["metadata"]["name"] == str(46_656 - limits.NAMESPACE_EVENTS.number)
+
+
+def test_many_namespaces_share_what_waits_and_the_longest_line_gets_shorter() -> None:
+    lines = Lines()
+    for number in range(limits.EVENTS.number - 1):
+        assert not lines.add(an_event(f"n{number}"), 0.0)
+    assert not lines.add(an_event("n0", 1), 0.0)
+    assert lines.add(an_event("late"), 0.0)
+
+    places = [lines.take()[0]["metadata"]["namespace"] for _ in range(len(lines))]
+    assert len(places) == limits.EVENTS.number == len(set(places))
+    assert lines.add(an_event("late"), 0.0) is False
+
+
+def test_each_namespace_has_its_turn() -> None:
+    lines = Lines()
+    for number in range(3):
+        lines.add(an_event("loud", number), 0.0)
+    lines.add(an_event("quiet"), 0.0)
+    order = [lines.take()[0]["metadata"]["namespace"] for _ in range(4)]
+    assert order == ["loud", "quiet", "loud", "loud"]

@@ -36,8 +36,8 @@ def test_a_roll_that_failed_took_no_time() -> None:
 
 def test_a_problem_counts_by_where_it_stands() -> None:
     metrics = Metrics()
-    metrics.problem(HELD, Problem("bad"))
-    assert value(metrics, "reroll_problems_total", kind="Job", namespace="shop") == 1
+    metrics.problems(HELD, (Problem("bad"), Problem("worse")))
+    assert value(metrics, "reroll_problems_total", kind="Job", namespace="shop") == 2
 
 
 class Backlog(list[str]):

@@ -1,70 +1,171 @@
-"""Rolls are spread over time, and failures are answered with patience."""
+"""Writes are spread over time, each share in its turn, and failures are answered with patience."""
 
+from collections.abc import Callable, Iterator
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.controller.turned import TurnedLoop
 from tests.kube.fakes import StillClock
 
 from reroll.clock import SystemClock
-from reroll.controller.pace import Backoff, Pacer
+from reroll.controller.pace import PATIENCE, Backoff, Line, Pacer, Rate
 
 
-def granted(pacer: Pacer, tries: int) -> int:
-    """How many of so many different keys have their turn now; the others leave the line."""
-    count = 0
-    for key in range(tries):
-        if pacer.wait(key) == 0:
-            pacer.take(key)
-            count += 1
-        else:
-            pacer.leave(key)
-    return count
+def share(key: str) -> str:
+    return key[0]
 
 
-def test_a_burst_goes_at_once_and_then_the_rate_counts() -> None:
-    clock = StillClock()
-    pacer = Pacer(clock, rate=10, burst=5)
+class Bench:
+    """A line on a clock that is moved by hand; `woken` are the keys whose turn came."""
 
-    assert granted(pacer, 100) == 5
-    clock.move(1.0)
-    assert granted(pacer, 4) == 4
-    clock.move(1000.0)
-    assert granted(pacer, 100) == 5
+    def __init__(self, rate: float, burst: int) -> None:
+        self.loop = TurnedLoop()
+        self.woken: list[str] = []
+        self.line: Line[str] = Line(
+            self.loop.clock, Rate(rate, burst), share=share, wake=self.woken.append
+        )
 
+    def do(self, *calls: Callable[[], object]) -> list[object]:
+        """What these answer, one after the other."""
+        answers: list[object] = []
 
-def test_a_key_that_has_to_wait_keeps_its_place_and_takes_nothing() -> None:
-    clock = StillClock()
-    pacer = Pacer(clock, rate=2, burst=1)
-    assert pacer.wait("first") == 0
-    pacer.take("first")
+        def called() -> None:
+            answers.extend(call() for call in calls)
 
-    assert [pacer.wait(key) for key in "abca"] == [0.5, 1.0, 1.5, 0.5]
-    clock.move(0.5)
-    assert pacer.wait("b") == 0.5
-    assert pacer.wait("a") == 0
-    pacer.take("a")
-    clock.move(0.5)
-    assert pacer.wait("b") == 0
+        self.loop.inside(called)
+        return answers
 
+    def waits(self, *keys: str) -> list[object]:
+        return self.do(*(lambda key=key: self.line.wait(key) for key in keys))
 
-def test_a_key_that_does_not_come_back_keeps_nobody_waiting() -> None:
-    clock = StillClock()
-    pacer = Pacer(clock, rate=1, burst=1)
-    pacer.take("first")
-    assert [pacer.wait("gone"), pacer.wait("b")] == [1.0, 2.0]
+    def takes(self, *keys: str) -> int:
+        """How many of these keys have their turn now, and take it."""
 
-    clock.move(30.0)
+        def take(key: str) -> bool:
+            if self.line.wait(key):
+                return False
+            self.line.take(key)
+            return True
 
-    assert pacer.wait("b") == 0
+        return sum(map(bool, self.do(*(lambda key=key: take(key) for key in keys))))
 
 
-def test_a_key_that_leaves_the_line_makes_room() -> None:
-    pacer = Pacer(StillClock(), rate=1, burst=1)
-    pacer.take("first")
-    assert [pacer.wait("a"), pacer.wait("b")] == [1.0, 2.0]
+@pytest.fixture
+def make() -> Iterator[Callable[[float, int], Bench]]:
+    made: list[Bench] = []
 
-    pacer.leave("a")
+    def bench(rate: float, burst: int) -> Bench:
+        made.append(Bench(rate, burst))
+        return made[-1]
 
-    assert pacer.wait("b") == 1.0
+    yield bench
+    for one in made:
+        one.line.clear()
+        one.loop.close()
+
+
+Make = Callable[[float, int], Bench]
+
+
+def keys(share: str, number: int) -> list[str]:
+    return [f"{share}{n}" for n in range(number)]
+
+
+def test_a_burst_goes_at_once_and_then_each_is_woken_once_at_the_rate(make: Make) -> None:
+    bench = make(10, 5)
+
+    assert bench.takes(*keys("a", 100)) == 5
+    bench.loop.turn(0.09)
+    assert bench.woken == []
+    for tenths in range(1, 96):
+        bench.loop.turn(0.1)
+        assert bench.woken == keys("a", 100)[5 : 5 + tenths]
+        assert bench.takes(bench.woken[-1]) == 1
+    bench.loop.turn(1000.0)
+    assert len(bench.woken) == 95
+
+
+def test_after_a_time_without_any_the_burst_is_there_again(make: Make) -> None:
+    bench = make(10, 5)
+    assert bench.takes(*keys("a", 5)) == 5
+
+    bench.loop.turn(1000.0)
+
+    assert bench.takes(*keys("b", 100)) == 5
+
+
+def test_turns_go_round_the_shares(make: Make) -> None:
+    bench = make(1, 1)
+    bench.takes("x")
+    bench.waits(*keys("a", 4000), "b0", "c0", "b1")
+
+    for _ in range(6):
+        bench.loop.turn(1.0)
+        bench.takes(bench.woken[-1])
+
+    assert bench.woken == ["a0", "b0", "c0", "a1", "b1", "a2"]
+
+
+def test_a_key_that_has_to_wait_keeps_its_place_and_its_estimate(make: Make) -> None:
+    bench = make(2, 1)
+    assert bench.takes("a0") == 1
+
+    assert bench.waits("a1", "a2", "a3", "a1") == [0.5, 1.0, 1.5, 0.5]
+    # One of another share has its turn at the latest when that of each other one came once.
+    assert bench.waits("b1") == [1.0]
+    bench.loop.turn(0.5)
+    assert bench.waits("a2", "a1") == [0.5, 0.0]
+    assert bench.woken == ["a1"]
+
+
+def test_a_turn_that_is_not_taken_passes_to_the_next(make: Make) -> None:
+    bench = make(0.01, 1)
+    bench.takes("a0")
+    bench.waits("gone", "b1")
+    bench.loop.turn(100.0)
+    assert bench.woken == ["gone"]
+
+    bench.loop.turn(PATIENCE)
+
+    assert bench.woken == ["gone", "b1"]
+    assert bench.takes("b1") == 1
+    assert bench.takes("gone") == 0
+
+
+def test_a_key_that_needs_no_turn_any_more_makes_room(make: Make) -> None:
+    bench = make(1, 1)
+    bench.takes("a0")
+    bench.waits("a1", "a2", "a3")
+    bench.do(lambda: bench.line.leave("a1"))
+    bench.loop.turn(1.0)
+    assert bench.woken == ["a2"]
+
+    bench.do(lambda: bench.line.leave("a2"))  # It has its turn, which is another's at once.
+
+    assert bench.woken == ["a2", "a3"]
+
+
+def test_one_that_is_admitted_has_a_turn_to_take_later(make: Make) -> None:
+    bench = make(1, 2)
+    admit = bench.line.admit
+
+    asked = bench.do(*(lambda key=key: admit(key) for key in ("a0", "a1", "a2", "a0", "a2")))
+    assert asked == [True, True, False, True, False]
+    assert bench.takes("a0", "b0") == 1
+    bench.loop.turn(1.0)
+    assert bench.woken == ["a2"]
+    assert bench.takes("a1", "a2", "b0") == 2
+
+
+def test_what_is_cleared_is_not_woken_and_its_turns_are_there_again(make: Make) -> None:
+    bench = make(1, 1)
+    bench.do(lambda: bench.line.admit("a0"), lambda: bench.line.admit("a1"))
+    bench.do(bench.line.clear)
+    bench.loop.turn(100.0)
+
+    assert bench.woken == []
+    assert bench.takes("b0") == 1
 
 
 @given(
@@ -72,16 +173,42 @@ def test_a_key_that_leaves_the_line_makes_room() -> None:
     st.integers(1, 50),
     st.lists(st.tuples(st.floats(0, 20), st.integers(1, 60)), max_size=20),
 )
-def test_no_stretch_of_time_ever_has_more_than_burst_and_rate_allow(
+def test_no_more_turns_are_taken_than_burst_and_rate_allow(
     rate: float, burst: int, asked: list[tuple[float, int]]
 ) -> None:
-    clock = StillClock()
-    pacer = Pacer(clock, rate, burst)
-    began, total = clock.seconds, 0
+    bench = Bench(rate, burst)
+    began, total = bench.loop.time(), 0
     for pause, tries in asked:
-        clock.move(pause)
-        total += granted(pacer, tries)
-        assert total <= burst + (clock.seconds - began) * rate + 1e-6
+        bench.loop.turn(pause)
+        total += bench.takes(*dict.fromkeys([*bench.woken, *keys("a", tries)]))
+        bench.woken.clear()
+        assert total <= burst + (bench.loop.time() - began) * rate + 1e-3
+    bench.line.clear()
+    bench.loop.close()
+
+
+def test_each_kind_of_write_has_a_line_of_its_own_and_one_without_a_rate_never_waits() -> None:
+    loop = TurnedLoop()
+    pacer: Pacer[str, str] = Pacer(loop.clock, {"roll": Rate(1, 1), "record": Rate(1, 1)})
+    woken: list[str] = []
+    pacer.on_turn("roll", woken.append)
+    pacer.on_turn("other", woken.append)
+
+    def called() -> None:
+        for write in ("roll", "record"):
+            assert pacer.wait("a", write) == 0
+            pacer.take("a", write)
+        assert pacer.wait("b", "roll") == 1
+        assert not pacer.admit("b", "record")
+        pacer.leave("b", "record")
+        assert pacer.wait("b", "other") == 0
+        assert pacer.admit("b", "other")
+
+    loop.inside(called)
+    loop.turn(1.0)
+    assert woken == ["b"]
+    pacer.clear()
+    loop.close()
 
 
 def test_delays_double_with_each_failure_in_a_row_up_to_a_limit() -> None:

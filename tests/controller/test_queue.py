@@ -1,4 +1,4 @@
-"""The four guarantees of the queue, for any order of things that can happen to it."""
+"""The guarantees of the queue, for any order of things that can happen to it."""
 
 import asyncio
 from collections.abc import Iterator
@@ -9,22 +9,62 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 from tests.controller.turned import TurnedLoop
 
-from reroll.controller.queue import Queue
+from reroll.controller.queue import URGENT_IN_A_ROW, Queue
 
-KEYS = st.sampled_from("abcd")
+KEYS = st.sampled_from(["a1", "a2", "a3", "b1", "b2", "c1"])
 DELAYS = st.sampled_from([0.0, 1.0, 2.0, 5.0])
+
+
+def share(key: str) -> str:
+    return key[0]
+
+
+class Simple:
+    """Keys that leave in turn, slowly: `turns` are the shares that may have one, in their order."""
+
+    def __init__(self) -> None:
+        self.keys: list[str] = []
+        self.turns: list[str] = []
+
+    def add(self, key: str, *, rests: bool) -> None:
+        self.keys.append(key)
+        if not rests and share(key) not in self.turns:
+            self.turns.append(share(key))
+
+    def remove(self, key: str) -> None:
+        self.keys.remove(key)
+        if share(key) not in map(share, self.keys) and share(key) in self.turns:
+            self.turns.remove(share(key))
+
+    def pop(self) -> str:
+        first = self.turns.pop(0)
+        key = next(key for key in self.keys if share(key) == first)
+        self.keys.remove(key)
+        if first in map(share, self.keys):
+            self.turns.append(first)
+        return key
+
+    def rest(self, name: str) -> None:
+        self.turns = [one for one in self.turns if one != name]
+
+    def resume(self, name: str) -> None:
+        if name in map(share, self.keys) and name not in self.turns:
+            self.turns.append(name)
 
 
 class QueueMachine(RuleBasedStateMachine):
     """The queue beside a slow and simple one: for each key, when it is due and how urgent it is."""
 
+    most: int | None = None
+
     def __init__(self) -> None:
         super().__init__()
         self.loop = TurnedLoop()
-        self.queue: Queue[str] = Queue(self.loop.clock)
+        self.queue: Queue[str] = Queue(self.loop.clock, share=share, most=self.most)
         self.takers: list[asyncio.Task[str]] = []
         self.later: dict[str, float] = {}
-        self.ready: list[tuple[bool, str]] = []
+        self.urgent, self.patient = Simple(), Simple()
+        self.in_a_row = 0
         self.running: list[str] = []
         self.again: dict[str, tuple[float, bool]] = {}
 
@@ -49,7 +89,7 @@ class QueueMachine(RuleBasedStateMachine):
         for key in sorted(self.later, key=lambda key: self.later[key]):
             if self.later[key] <= now:
                 del self.later[key]
-                self.ready.append((True, key))
+                self.urgent.add(key, rests=self._rests(key))
         self._hand_out()
 
     @rule()
@@ -72,6 +112,9 @@ class QueueMachine(RuleBasedStateMachine):
         key = data.draw(st.sampled_from(self.running))
         self.loop.inside(lambda: self.queue.done(key))
         self.running.remove(key)
+        if self.most is not None and not self._rests(key):
+            self.urgent.resume(share(key))
+            self.patient.resume(share(key))
         if key in self.again:
             due, urgent = self.again.pop(key)
             self._planned(key, due, urgent=urgent)
@@ -81,7 +124,7 @@ class QueueMachine(RuleBasedStateMachine):
 
     @invariant()
     def a_key_is_in_it_once(self) -> None:
-        waiting = [*self.later, *(key for _, key in self.ready), *self.again]
+        waiting = [*self.later, *self.urgent.keys, *self.patient.keys, *self.again]
         assert len(set(waiting)) == len(waiting)
         assert len(self.queue) == len(waiting)
 
@@ -90,40 +133,71 @@ class QueueMachine(RuleBasedStateMachine):
         assert len(set(self.running)) == len(self.running)
 
     @invariant()
-    def nobody_waits_while_a_key_is_due(self) -> None:
-        assert not (self.takers and self.ready)
+    def no_share_runs_more_than_it_may(self) -> None:
+        running = [share(key) for key in self.running]
+        assert self.most is None or all(running.count(one) <= self.most for one in running)
+
+    @invariant()
+    def nobody_waits_while_a_key_may_leave(self) -> None:
+        may_leave = self.urgent.turns or self.patient.turns
+        assert self.queue.is_ready == bool(may_leave)
+        assert not (self.takers and may_leave)
 
     # The simple queue
 
+    def _rests(self, key: str) -> bool:
+        """Whether as many keys of its share run as may."""
+        running = sum(share(one) == share(key) for one in self.running)
+        return self.most is not None and running >= self.most
+
     def _planned(self, key: str, due: float, *, urgent: bool) -> None:
         """The earliest time wins, and so does urgency."""
-        if (False, key) in self.ready and urgent and due <= self.loop.time():
-            self.ready.remove((False, key))
-            self.ready.append((True, key))
-        elif any(key == other for _, other in self.ready):
+        if key in self.patient.keys and urgent and due <= self.loop.time():
+            self.patient.remove(key)
+            self.urgent.add(key, rests=self._rests(key))
+        elif key in self.patient.keys or key in self.urgent.keys:
             return
         elif key in self.running:
             before = self.again.get(key, (due, urgent))
             self.again[key] = (min(due, before[0]), urgent or before[1])
         elif due <= self.loop.time():
             self.later.pop(key, None)
-            self.ready.append((urgent, key))
+            (self.urgent if urgent else self.patient).add(key, rests=self._rests(key))
         elif due < self.later.get(key, due + 1):
             self.later.pop(key, None)
             self.later[key] = due
 
     def _hand_out(self) -> None:
-        """Whoever asked first got the key that comes first."""
-        for task in [task for task in self.takers if task.done()]:
-            first = min(self.ready, key=lambda entry: not entry[0])
-            assert task.result() == first[1]
-            self.ready.remove(first)
-            self.running.append(first[1])
+        """Those who asked got the keys that come first."""
+        served = [task for task in self.takers if task.done()]
+        keys = []
+        for task in served:
+            keys.append(key := self._pop())
+            self.running.append(key)
             self.takers.remove(task)
+            if self._rests(key):
+                self.urgent.rest(share(key))
+                self.patient.rest(share(key))
+        assert sorted(task.result() for task in served) == sorted(keys)
+
+    def _pop(self) -> str:
+        if not self.patient.turns:
+            self.in_a_row = 0
+            return self.urgent.pop()
+        if self.urgent.turns and self.in_a_row < URGENT_IN_A_ROW:
+            self.in_a_row += 1
+            return self.urgent.pop()
+        self.in_a_row = 0
+        return self.patient.pop()
+
+
+class LimitedMachine(QueueMachine):
+    most = 2
 
 
 TestQueue = QueueMachine.TestCase
-TestQueue.settings = settings(max_examples=150, stateful_step_count=40)
+TestLimited = LimitedMachine.TestCase
+TestQueue.settings = TestLimited.settings = settings(max_examples=150, stateful_step_count=40)
 
 
 @pytest.fixture
@@ -217,3 +291,42 @@ def test_draining_waits_for_what_runs_and_for_nothing_else(loop: TurnedLoop) -> 
     assert not taker.done()
     taker.cancel()
     loop.turn()
+
+
+def test_a_quiet_share_comes_next_but_one_however_many_keys_another_has(loop: TurnedLoop) -> None:
+    queue: Queue[str] = Queue(loop.clock, share=share)
+    for number in range(4000):
+        queue.add(f"noisy-{number}")
+    queue.add("quiet-1")
+    queue.add("quiet-2")
+
+    order = [loop.run_until_complete(queue.get()) for _ in range(5)]
+
+    assert order == ["noisy-0", "quiet-1", "noisy-1", "quiet-2", "noisy-2"]
+
+
+def test_a_share_that_comes_again_and_again_gets_no_more_than_its_turns(loop: TurnedLoop) -> None:
+    queue: Queue[str] = Queue(loop.clock, share=share)
+    for name in ("a1", "a2", "b1", "c1"):
+        queue.add(name)
+    order = []
+    for _ in range(9):
+        order.append(key := loop.run_until_complete(queue.get()))
+        queue.done(key)
+        queue.add(key)
+
+    assert "".join(map(share, order)) == "abcabcabc"
+
+
+def test_what_is_not_urgent_leaves_though_urgent_keys_never_end(loop: TurnedLoop) -> None:
+    queue: Queue[str] = Queue(loop.clock, share=share)
+    queue.add("patient", urgent=False)
+    queue.add("urgent")
+    order = []
+    while "patient" not in order:
+        assert len(order) <= URGENT_IN_A_ROW
+        order.append(key := loop.run_until_complete(queue.get()))
+        queue.done(key)
+        queue.add("urgent")
+
+    assert len(order) == URGENT_IN_A_ROW + 1

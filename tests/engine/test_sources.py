@@ -4,7 +4,7 @@ import msgspec
 
 from reroll.core.model.content import Content
 from reroll.core.model.key import Key
-from reroll.core.model.reference import ALWAYS
+from reroll.core.model.reference import Reference
 from reroll.core.observe.snapshot import Absence
 from reroll.core.policy.policy import Policy
 from reroll.core.tables.catalog import source_kind
@@ -20,6 +20,9 @@ DB, WEB = Key("Secret", "shop", "db"), Key("Deployment", "shop", "web")
 
 class Unexpanded:
     def met(self, source: Key) -> None: ...
+
+    def named_keys(self, user: Key, source: Key) -> frozenset[str]:
+        return frozenset()
 
     def expanded(self, kind: str, namespace: str) -> None: ...
 
@@ -45,7 +48,7 @@ def test_what_was_asked_for_before_its_watch_was_refused_does_not_count_as_read(
     asked: list[Want] = []
     sources = asking(asked)
     assert SECRET
-    sources.link(WEB, set(), {DB: ALWAYS})
+    sources.link(WEB, set(), {DB: Reference(DB)})
     assert asked == [SourceContent(DB)]
 
     sources.refused("Secret", None)
@@ -61,7 +64,7 @@ def test_what_was_refused_is_read_once_it_is_allowed() -> None:
     asked: list[Want] = []
     sources = asking(asked)
     assert SECRET
-    sources.link(WEB, set(), {DB: ALWAYS})
+    sources.link(WEB, set(), {DB: Reference(DB)})
     sources.observe(SECRET, answer(), watched=False)
     sources.allowed("Secret", None)
     assert asked == [SourceContent(DB)]

@@ -6,6 +6,7 @@ import ssl
 import pytest
 from tests.kube.servers import Server, server_tls
 
+from reroll.http import dial
 from reroll.http.connection import HIGH, LONGEST_HEAD
 from reroll.http.dial import Address, proxy_credentials
 from reroll.http.errors import Closed, Garbled, NoServer, Untrusted
@@ -227,6 +228,19 @@ class Plain(Server):
     async def serve(self, reader, writer):
         writer.write(OK)
         await reader.read()
+
+
+async def test_a_server_that_never_says_hello_is_a_sentence(monkeypatch):
+    monkeypatch.setattr(dial, "TIMEOUT", 0.1)
+
+    class Mute(Server):
+        async def serve(self, reader, writer):
+            await asyncio.Event().wait()
+
+    async with Mute() as server:
+        pool = Pool(Address("127.0.0.1", server.port))
+        with pytest.raises(NoServer, match=r"cannot connect to 127.0.0.1:\d+: no answer in 0.1 s"):
+            await pool.ask("GET", "/", trust=ssl.create_default_context())
 
 
 async def test_a_server_without_tls_is_a_sentence():

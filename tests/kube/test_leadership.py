@@ -6,15 +6,16 @@ from contextlib import asynccontextmanager
 
 import pytest
 from tests.kube.follow import connect, eventually
-from tests.support.faults import Answer, DropResponse, Match, Silence
+from tests.support.faults import Answer, Delay, DropResponse, Late, Match, Silence
 
 from reroll.clock import SystemClock
 from reroll.kube import errors, wire
+from reroll.kube.election import Timing
 from reroll.kube.lease import Leadership
 from reroll.kube.resources import LEASES
 
-QUICK = {"lease_duration": 1.0, "renew_deadline": 0.7, "retry_period": 0.1}
-PATIENT = {"lease_duration": 90.0, "renew_deadline": 60.0, "retry_period": 0.1}
+QUICK = Timing(lease_duration=1.0, renew_deadline=0.7, retry_period=0.1)
+PATIENT = Timing(lease_duration=90.0, renew_deadline=60.0, retry_period=0.1)
 NAME = "reroll"
 
 
@@ -29,7 +30,7 @@ class Contender:
             identity,
             on_started=lambda: self.changes.append("started"),
             on_stopped=lambda: self.changes.append("stopped"),
-            **{**PATIENT, **more},
+            **{"timing": PATIENT, **more},
         )
 
     @property
@@ -95,9 +96,9 @@ async def test_on_the_way_out_the_lease_is_given_up_and_taken_at_once(client, na
 async def test_a_holder_that_is_cut_off_stops_before_the_other_starts(
     client, fault_proxy, shaky, namespace
 ):
-    async with running(shaky, namespace, "ann", **QUICK) as ann:
+    async with running(shaky, namespace, "ann", timing=QUICK) as ann:
         await eventually(lambda: ann.leads)
-        async with running(client, namespace, "bob", **QUICK) as bob:
+        async with running(client, namespace, "bob", timing=QUICK) as bob:
             await asyncio.to_thread(fault_proxy.refuse)
             both = []
             while not bob.leads:
@@ -114,13 +115,41 @@ async def test_a_holder_that_is_cut_off_stops_before_the_other_starts(
 async def test_a_holder_whose_server_is_silent_stops_by_its_own_clock(
     fault_proxy, shaky, namespace
 ):
-    async with running(shaky, namespace, "ann", **QUICK) as ann:
+    async with running(shaky, namespace, "ann", timing=QUICK) as ann:
         await eventually(lambda: ann.leads)
         await asyncio.to_thread(fault_proxy.inject, Silence(), Match(path="leases"), times=None)
         await eventually(lambda: ann.changes == ["started", "stopped"])
         assert not ann.leads
         await asyncio.to_thread(fault_proxy.clear)
         await eventually(lambda: ann.leads)
+
+
+@pytest.mark.parametrize("fault", [Late(2.0), Delay(2.0)], ids=["request", "answer"])
+async def test_a_slow_server_costs_nobody_the_lead(fault_proxy, shaky, namespace, fault):
+    """For longer than the Lease lasts, each renewal takes more than half of it."""
+    timing, renewals = Timing.of(3.5), Match("PATCH", path="leases")
+    async with running(shaky, namespace, "ann", timing=timing) as ann:
+        await eventually(lambda: ann.leads)
+        async with running(shaky, namespace, "bob", timing=timing) as bob:
+            await eventually(lambda: bob.leadership.holder == "ann")
+            await asyncio.to_thread(fault_proxy.inject, fault, times=None)
+            await asyncio.to_thread(fault_proxy.wait_for, type(fault).__name__, renewals, 12)
+
+            assert (ann.changes, bob.changes) == (["started"], [])
+            assert ann.leadership.problem is None
+            await asyncio.to_thread(fault_proxy.clear)
+
+
+async def test_the_lease_is_given_up_while_renewals_are_not_answered_yet(
+    fault_proxy, shaky, namespace, lease
+):
+    renewals = Match("PATCH", path="leases")
+    async with running(shaky, namespace, "ann") as ann:
+        await eventually(lambda: ann.leads)
+        await asyncio.to_thread(fault_proxy.inject, Delay(30.0), renewals, times=3)
+        await asyncio.to_thread(fault_proxy.wait_for, "Delay", renewals, 3)
+
+    assert (await lease())["holderIdentity"] == ""
 
 
 async def test_a_leader_waits_for_nobody_else_to_be_answered(fault_proxy, namespace, lease):

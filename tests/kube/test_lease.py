@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from reroll.kube.lease import Move, Record, Timing, View, decide, observe, renewed
+from reroll.kube.election import Move, Record, Timing, View, decide, observe, renewed
 
 TIMING = Timing(lease_duration=15, renew_deadline=10, retry_period=2)
 THEIRS = Record("bob", 15, "a", "r1", 3)

@@ -5,14 +5,15 @@ from dataclasses import replace
 import pytest
 
 from reroll.kube import errors, steps
-from reroll.kube.steps import Ended, Failed, Listed, Opened, Pace, Paged, Phase, State, step
+from reroll.kube.steps import DOUBTS, Ended, Failed, Listed, Opened, Pace, Paged, Phase, State, step
 
 PACE = Pace(backoff=1, longest_backoff=30, absent=10, forbidden=20)
 
 STARTING = State()
-LISTING = State(health="listing")
-PAGING = State(Phase.PAGES, continue_="p2", streams=False, health="listing")
-WATCHING = State(Phase.WATCH, version="7", health="watching")
+LISTING = State(health="listing", allowed=True)
+PAGING = State(Phase.PAGES, continue_="p2", streams=False, health="listing", allowed=True)
+WATCHING = State(Phase.WATCH, version="7", health="watching", allowed=True)
+REFUSED = replace(WATCHING, health="forbidden", problem="no more", backoff=20, allowed=False)
 
 
 def failed(error, *, version="", progress=False):
@@ -47,7 +48,7 @@ TABLE = {
     "the end of the initial events makes it a watch from there": (
         LISTING,
         Listed("5"),
-        State(Phase.WATCH, version="5", health="watching"),
+        State(Phase.WATCH, version="5", health="watching", allowed=True),
     ),
     "a server that refuses streaming lists is asked for pages at once": (
         STARTING,
@@ -67,7 +68,7 @@ TABLE = {
     "the last page makes it a watch from the list's version": (
         PAGING,
         Listed("9"),
-        State(Phase.WATCH, version="9", streams=False, health="watching"),
+        State(Phase.WATCH, version="9", streams=False, health="watching", allowed=True),
     ),
     "a page that did not come is asked for again after a pause": (
         PAGING,
@@ -132,22 +133,22 @@ TABLE = {
     "two silent streams in a row mean a new list": (
         replace(WATCHING, failures=1, silent=True),
         failed(silent()),
-        State(Phase.STREAM, relists=1, health="watching"),
+        State(Phase.STREAM, relists=1, health="watching", allowed=True),
     ),
     "a version that is too old means a new list, at once": (
         WATCHING,
         failed(gone()),
-        State(Phase.STREAM, relists=1, health="watching"),
+        State(Phase.STREAM, relists=1, health="watching", allowed=True),
     ),
     "versions that are too old over and over mean lists with pauses": (
         replace(WATCHING, relists=3),
         failed(gone()),
-        State(Phase.STREAM, relists=4, backoff=4, health="watching"),
+        State(Phase.STREAM, relists=4, backoff=4, health="watching", allowed=True),
     ),
     "a version that is too old after a long time without a server means a new list, at once": (
         replace(WATCHING, failures=9, health="failing"),
         failed(gone()),
-        State(Phase.STREAM, relists=1, health="failing"),
+        State(Phase.STREAM, relists=1, health="failing", allowed=True),
     ),
     "a watch that gets somewhere after a new list forgets that one was needed": (
         replace(WATCHING, relists=3),
@@ -157,22 +158,22 @@ TABLE = {
     "a new list is by pages where the server has no streaming lists": (
         replace(WATCHING, streams=False),
         failed(gone()),
-        State(Phase.PAGES, streams=False, relists=1, health="watching"),
+        State(Phase.PAGES, streams=False, relists=1, health="watching", allowed=True),
     ),
     "a version that the server does not know yet, as after a restored backup, means a new list": (
         WATCHING,
         failed(too_large()),
-        State(Phase.STREAM, relists=1, health="watching"),
+        State(Phase.STREAM, relists=1, health="watching", allowed=True),
     ),
     "an API that is not there is looked for every now and then": (
         STARTING,
         failed(errors.NotFound("the server could not find the resource", status=404)),
-        State(health="absent", backoff=10),
+        State(health="absent", backoff=10, allowed=True),
     ),
     "an API that vanishes in the middle of a watch is looked for, and listed when it is back": (
         replace(WATCHING, failures=2),
         failed(errors.NotFound("the server could not find the resource", status=404)),
-        State(health="absent", backoff=10),
+        State(health="absent", backoff=10, allowed=True),
     ),
     "an API that came is listed": (
         State(health="absent", backoff=10),
@@ -184,13 +185,35 @@ TABLE = {
         failed(errors.Forbidden("User cannot watch configmaps", status=403)),
         State(health="forbidden", problem=CANNOT + "User cannot watch configmaps", backoff=20),
     ),
-    "a permission taken away does not lose the place": (
-        WATCHING,
+    "a permission taken away is doubted at first, however long the server was away": (
+        replace(WATCHING, failures=9),
         failed(errors.Forbidden("no more", status=403), version="8", progress=True),
-        replace(WATCHING, version="8", health="forbidden", problem=CANNOT + "no more", backoff=20),
+        replace(
+            WATCHING,
+            version="8",
+            refusals=1,
+            health="failing",
+            problem=CANNOT + "no more",
+            backoff=1,
+        ),
+    ),
+    "a permission taken away is doubted a few times, with growing pauses": (
+        replace(WATCHING, refusals=DOUBTS - 1),
+        failed(errors.Forbidden("no more", status=403)),
+        replace(WATCHING, refusals=DOUBTS, health="failing", problem=CANNOT + "no more", backoff=8),
+    ),
+    "a permission taken away does not lose the place": (
+        replace(WATCHING, refusals=DOUBTS),
+        failed(errors.Forbidden("no more", status=403), version="8"),
+        replace(REFUSED, problem=CANNOT + "no more"),
+    ),
+    "a permission that is still missing is not doubted again": (
+        REFUSED,
+        failed(errors.Forbidden("no more", status=403)),
+        replace(REFUSED, problem=CANNOT + "no more"),
     ),
     "a permission that came back is no problem any more": (
-        replace(WATCHING, health="forbidden", problem="no more", backoff=20),
+        REFUSED,
         Opened(),
         WATCHING,
     ),
@@ -234,12 +257,13 @@ TABLE = {
             backoff=4,
             health="failing",
             problem=CANNOT + "the answer was cut short",
+            allowed=True,
         ),
     ),
     "success at listing does not forget the failures of the watch": (
         replace(LISTING, failures=4),
         Listed("5"),
-        State(Phase.WATCH, version="5", failures=4, health="watching"),
+        State(Phase.WATCH, version="5", failures=4, health="watching", allowed=True),
     ),
 }
 

@@ -11,7 +11,7 @@ from tests.kube.models import ConfigMap, Meta, Partial
 
 from reroll.clock import SystemClock
 from reroll.kube import wire
-from reroll.kube.errors import Malformed, Rejected
+from reroll.kube.errors import Malformed, NotFound, Rejected
 from reroll.kube.watch import Absent, Apply, Init, InitDone, Watch
 
 CRDS = wire.Resource(
@@ -172,6 +172,16 @@ def crd(group, kind="Thing"):
     }
 
 
+async def create_once_served(client, resource, namespace, manifest):
+    """An API that was deleted and made again is listed a moment before it takes objects."""
+    async with asyncio.timeout(30):
+        while True:
+            try:
+                return await client.send(wire.create(resource, namespace, manifest))
+            except NotFound:
+                await asyncio.sleep(0.05)
+
+
 @both_ways
 async def test_an_api_that_appears_vanishes_and_comes_back(client, namespace, streaming):
     group = f"g{uuid.uuid4().hex[:8]}.reroll.test"
@@ -186,7 +196,7 @@ async def test_an_api_that_appears_vanishes_and_comes_back(client, namespace, st
         for round_ in (1, 2):
             await client.send(wire.create(CRDS, None, crd(group)))
             await seen.until(lambda: seen.lists >= round_)  # noqa: B023
-            await client.send(wire.create(things, namespace, thing))
+            await create_once_served(client, things, namespace, thing)
             await seen.until(lambda: "one" in seen.known)
             await client.send(wire.delete(CRDS, None, f"things.{group}"))
             await seen.until(lambda: isinstance(seen.events[-1], Absent))

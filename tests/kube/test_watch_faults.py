@@ -5,12 +5,14 @@ made, changed and deleted behind its back.
 """
 
 import asyncio
+from contextlib import AsyncExitStack
 
 import pytest
 from tests.kube.follow import QUICK, SECRETS, connect, eventually, following
 from tests.support.faults import Answer, Cut, Delay, Match, Silence, WatchError
 
-from reroll.kube.steps import PATIENCE_WITH_STREAMS
+from reroll.kube import wire
+from reroll.kube.steps import DOUBTS, PATIENCE_WITH_STREAMS, Pace
 
 WATCHES = Match(path="configmaps", watch=True)
 LISTS = Match(path="configmaps", watch=False)
@@ -267,3 +269,63 @@ async def test_trouble_that_lasts_is_not_hammered(fault_proxy, shaky, namespace)
         await eventually(lambda: watch.state == "failing")
         await eventually(lambda: watch._now.failures >= 6)
         assert watch._now.backoff == QUICK.longest_backoff
+
+
+AN_HOUR = Pace(backoff=3600, longest_backoff=3600)
+
+
+async def test_watches_with_an_hour_to_wait_go_on_when_the_server_is_back(
+    fault_proxy, shaky, namespace, put
+):
+    """Both: the first one to try, and the one that learns of its answer."""
+    watching = (following(shaky, namespace, pace=AN_HOUR) for _ in range(2))
+    async with AsyncExitStack() as stack:
+        both = [await stack.enter_async_context(each) for each in watching]
+        await eventually(lambda: all(watch.state == "watching" for _, watch in both))
+        await asyncio.to_thread(fault_proxy.refuse)
+        await eventually(lambda: all(watch.state == "failing" for _, watch in both))
+        await put("app", "made while it was away")
+        await asyncio.to_thread(fault_proxy.accept)
+
+        for seen, watch in both:
+            await seen.until(lambda seen=seen: seen.values == {"app": "made while it was away"})
+            assert (watch.state, seen.lists) == ("watching", 1)
+
+
+async def test_a_server_that_refuses_everything_as_it_starts_is_not_believed(
+    fault_proxy, shaky, namespace, put
+):
+    """Until it has read who may do what, which takes it a second or two."""
+    pace = Pace(backoff=0.05, longest_backoff=3600, forbidden=3600)
+    states = []
+    more = {"pace": pace, "on_state": lambda *state: states.append(state[0])}
+    async with following(shaky, namespace, **more) as (seen, watch):
+        await eventually(lambda: watch.state == "watching")
+        await asyncio.to_thread(fault_proxy.refuse)
+        await eventually(lambda: watch.state == "failing")
+        await inject(fault_proxy, Answer(403), times=DOUBTS)
+        await put("app", "made while it was away")
+        await asyncio.to_thread(fault_proxy.accept)
+
+        await seen.until(lambda: seen.values == {"app": "made while it was away"})
+        await struck(fault_proxy, Answer(403), times=DOUBTS)
+    assert "forbidden" not in states
+
+
+@pytest.mark.parametrize("status", [429, 503])
+async def test_a_server_that_answers_with_errors_is_not_away(
+    fault_proxy, shaky, namespace, put, status
+):
+    """Other requests may do well: what was refused waits as long as it has to."""
+    async with following(shaky, namespace, pace=AN_HOUR) as (_, watch):
+        await eventually(lambda: watch.state == "watching")
+        await inject(fault_proxy, Answer(status), times=None)
+        await inject(fault_proxy, Cut(in_event=1))
+        await put("app")
+        await eventually(lambda: watch.state == "failing")
+        for _ in range(3):
+            await shaky.send(wire.list_page(SECRETS, namespace))
+            await asyncio.sleep(0)
+
+        assert sum(entry.done == "Answer" for entry in fault_proxy.log) == 1
+        assert not shaky.outage.is_on

@@ -19,6 +19,7 @@ from tests.scenarios.listener import Listener
 from tests.scenarios.pins import Installation
 from tests.scenarios.stage import Controller, Stage, Web
 from tests.support import session
+from tests.support.chart import FEATURES
 from tests.support.command import Finished, reroll
 from tests.support.tools import Runner, kubeconfig_of
 
@@ -32,7 +33,7 @@ from reroll_dev.cluster import DevCluster
 def chart_rules(control_plane: dict[str, Path], tools_home: Path) -> list[rights.Rule]:
     """What the roles of the chart allow, with every feature on."""
     helm = Runner(session.programs(["helm"], os.environ)["helm"], tools_home, _no_cluster)
-    values = {"features": {"revisions": True, "injections": True}, "pins": {"mode": "webhook"}}
+    values = {"features": dict.fromkeys(FEATURES, True), "pins": {"mode": "webhook"}}
     roles = [one for one in template(helm, values) if one["kind"] in {"ClusterRole", "Role"}]
     return [rule for role in roles for rule in role.get("rules", ())]
 

@@ -1,7 +1,19 @@
 """What listens at the address of pods whose annotation `dev.reroll.dev/address` names it."""
 
+import socket
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
+
+
+def own_address() -> str:
+    """An address of this machine that is not its loopback, where no reload goes."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        probe.connect(("198.51.100.1", 9))  # sends nothing, only chooses
+        address: str = probe.getsockname()[0]
+    return address
+
+
+ADDRESS = own_address()
 
 
 class Listener:
@@ -26,5 +38,5 @@ class Listener:
             def log_message(self, *_: Any) -> None:
                 """Not on the terminal."""
 
-        self.server = ThreadingHTTPServer(("127.0.0.9", 0), Handler)
+        self.server = ThreadingHTTPServer((ADDRESS, 0), Handler)
         self.port = self.server.server_address[1]

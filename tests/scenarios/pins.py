@@ -33,9 +33,9 @@ class Installation:
         self._cluster = ("--kubeconfig", kubeconfig)
 
     def install(self, *more: str) -> Finished:
-        """In force when it ends."""
+        """In force when it ends, in the namespace of the controller too: a test has but one."""
         only = ("--namespace-selector", self.selector, "--controller-namespace", self._namespace)
-        return self.run("install", "--name", self.name, *only, *more)
+        return self.run("install", "--name", self.name, *only, "--exclude-namespaces=", *more)
 
     def uninstall(self, *more: str) -> Finished:
         return reroll("pins", "uninstall", "--name", self.name, *self._cluster, *more)

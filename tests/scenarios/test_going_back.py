@@ -38,7 +38,7 @@ async def gone_back(kubeconfig: Path, stage: Stage, key: Key, settings: Settings
             View(client, stage.namespace, stage.namespace), clock, settings, stage.namespace
         )
         await listing.fill(kinds=[key.kind], make_key=True)
-        executor = Executor(client, clock, listing.observer, Pacer(clock, 50, 50))
+        executor = Executor(client, clock, listing.observer, Pacer(clock))
         snapshot = listing.observer.snapshot(key)
         assert snapshot is not None
         plan = go_back(snapshot, clock.now(), "the new configuration is bad")

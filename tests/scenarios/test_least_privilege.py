@@ -13,7 +13,7 @@ from tests.chart.rendered import granted, values_file
 from tests.scenarios import injecting
 from tests.scenarios.csi import Driver, volume
 from tests.scenarios.injecting import WRITES
-from tests.scenarios.listener import Listener
+from tests.scenarios.listener import ADDRESS, Listener
 from tests.scenarios.reloads import AUTO
 from tests.scenarios.revised import pins
 from tests.scenarios.stage import ENABLED, Controller, Stage, Web, a, eventually
@@ -35,7 +35,8 @@ Start = Callable[..., Controller]
 Calls = list[dict[str, Any]]
 RELEASE = "reroll"
 WAVE = {"wave.pusher.com/update-on-config-change": "true"}
-LONG = {"dev.reroll.dev/complete-after": "1h", "dev.reroll.dev/address": "127.0.0.9"}
+STRATEGIES = ("evict", "reload", "trigger", "recreate")
+LONG = {"dev.reroll.dev/complete-after": "1h", "dev.reroll.dev/address": ADDRESS}
 NO_STREAMING_LISTS = Match(watch=True, query="sendInitialEvents")
 
 
@@ -110,7 +111,8 @@ def install(
         helm("install", RELEASE, CHART, "--namespace", namespace, "--values", file)
         content = api.get(path_to("ConfigMap", RELEASE, namespace))["data"]["reroll.yaml"]
         config = tmp_path / "reroll.yaml"
-        config.write_text(content)
+        # Other tests run beside this one: probes are at a free port.
+        config.write_text(content.replace("probes: :8081", "probes: 127.0.0.1:0"))
         login = Grants(cluster, api, namespace, tmp_path).login(RELEASE)
         return Installed(api, namespace, login, config, audit)
 
@@ -162,7 +164,7 @@ def test_nothing_is_refused_and_no_right_is_left_unused(
     driver: Driver,
     fault_proxy: FaultProxy,
 ) -> None:
-    installed = install({})
+    installed = install({"features": dict.fromkeys(STRATEGIES, True)})
     # As an older API server does, so that lists are made as well.
     fault_proxy.inject(Answer(422), NO_STREAMING_LISTS, times=None)
     running = controller(*installed.flags, kubeconfig=fault_proxy.kubeconfig(installed.kubeconfig))
@@ -181,12 +183,11 @@ def test_nothing_is_refused_and_no_right_is_left_unused(
 
 
 OTHERS = {
-    "features": {"evict": False, "reload": False, "trigger": False, "recreate": False}
-    | {"revisions": True, "injections": True},
+    "features": {"reload": False, "revisions": True, "injections": True},
     "crds": {"install": False},
     "settings": {"exclude-kinds": [k.name for k in KINDS if k.name not in {"CronJob", "Job"}]},
 }
-"""Features that are off by default, and a kind or two to show them with."""
+"""Features that are no strategies, and a kind or two to show them with."""
 REVISED = {**ENABLED, "reroll.dev/revisions": "true"}
 PINNED = {**REVISED, "reroll.dev/pin": "template"}
 
@@ -203,7 +204,7 @@ def writable(api: Api, namespace: str) -> Iterator[None]:
     api.delete(path_of({**kind, **role}))
 
 
-def test_features_that_are_off_by_default_have_the_rights_they_use(
+def test_features_that_are_no_strategies_have_the_rights_they_use(
     install: Callable[..., Installed],
     writable: None,
     stage: Stage,
@@ -231,10 +232,11 @@ def test_features_that_are_off_by_default_have_the_rights_they_use(
     stage.change("ConfigMap", "app", key="new")
     stage.change("Secret", "db", password="new")
     eventually(lambda: set(first.values()).isdisjoint(pins(stage, task).values()), "pinned anew")
-    # What stands where a copy has to be goes, and the copy comes.
-    for (kind, _), name in first.items():
+    # A spoilt copy goes, and the right one comes.
+    for (kind, source), name in first.items():
         stage.api.delete(path_to(kind, name, stage.namespace), missing_ok=True)
-        stage.make({"apiVersion": "v1", "kind": kind, "metadata": {"name": name}})
+        metadata = {"name": name, "labels": {"reroll.dev/copy-of": source}}
+        stage.make({"apiVersion": "v1", "kind": kind, "metadata": metadata})
     stage.change("ConfigMap", "app", key="value")
     stage.change("Secret", "db", password="hunter2")
     eventually(lambda: pins(stage, task) == first, "it is pinned as before")

@@ -54,7 +54,9 @@ def names(stage: Stage) -> Any:
     one = pod(spec, "configmap/app=copy")
     one["metadata"] = {**one["metadata"], "generateName": "pod-"}
     del one["metadata"]["name"]
-    return stage.make(one)["spec"]["containers"][0]["envFrom"][0]["configMapRef"]["name"]
+    made = stage.make(one)
+    stage.api.delete(path_to("Pod", made["metadata"]["name"], stage.namespace))
+    return made["spec"]["containers"][0]["envFrom"][0]["configMapRef"]["name"]
 
 
 def test_certificates_are_renewed_and_the_api_server_is_told_before_it_meets_a_new_authority(
@@ -106,6 +108,37 @@ def test_a_replica_that_does_not_lead_answers_too_and_pinned_pods_wait_when_nobo
 
     follower.start(wait="watching")
     assert eventually(lambda: names(stage)) == "copy"
+
+
+@pytest.mark.parametrize("mode", ["policy", "webhook"])
+def test_what_the_cluster_and_the_controller_need_to_run_waits_for_no_rewriting(
+    stage: Stage,
+    controller: Start,
+    installation: Installation,
+    identity: Path,
+    another: Callable[..., Stage],
+    cluster: DevCluster,
+    mode: str,
+) -> None:
+    other, system = another(), Stage(stage.api, "kube-system")
+    running = controller(*webhook_flags(installation), kubeconfig=identity)
+    where = f"kubernetes.io/metadata.name in ({stage.namespace},{other.namespace},kube-system)"
+    done = reroll(
+        *("pins", "install", "--name", installation.name, "--namespace-selector", where),
+        *("--controller-namespace", stage.namespace, "--kubeconfig", cluster.kubeconfig()),
+        *("--mode", mode, "--url", installation.url, "-n", other.namespace),
+    )
+    assert done.code == 0, done.err
+    assert names(other) == "copy"
+
+    assert running.stop() == 0
+    if mode == "webhook":
+        with pytest.raises(ApiError, match=r"pins\.reroll\.dev"):
+            names(other)
+    assert names(stage) == names(system) == "app"
+    # Revisions work there, too: by names in the template.
+    status = reroll("pins", "status", "--kubeconfig", cluster.kubeconfig(), "-n", stage.namespace)
+    assert "it is left out" in status.out
 
 
 def test_an_api_server_that_takes_a_policy_and_does_not_heed_it_is_found_out(

@@ -59,11 +59,35 @@ def test_a_copy_that_is_deleted_or_replaced_by_hand_is_there_again_and_that_is_s
         told = _times(stage, web)
         stage.api.delete(path)
         forged = getattr(build, kind.lower())(copy, {"key": "forged"})
+        forged["metadata"]["labels"] = {"reroll.dev/copy-of": name}
         try_to_make(stage, forged)
         eventually(lambda k=kind, c=copy, d=data: held(stage, k, c) == d, "it is what it was")
         eventually(lambda t=told: _times(stage, web) > t, "that is said")
     owned_right(stage, web)
     assert len(stage.revisions(web)) == 2
+
+
+def test_what_has_the_name_of_a_copy_and_is_none_is_never_deleted(
+    stage: Stage, controller: Start
+) -> None:
+    web = web_of("configmap/app")
+    stage.make(build.configmap("app", {"key": "first"}), web)
+    running = alone(controller)
+    copy = pin(stage, web)
+    owned_right(stage, web)
+    assert running.stop() == 0
+    stage.api.delete(path_to("ConfigMap", copy, stage.namespace))
+    precious = build.configmap(copy, {"key": "precious"})
+    stage.make(precious)
+
+    running.start(wait="watching")
+    refused = eventually(lambda: stage.events(web, "CopyRefused"), "that it is in the way is said")
+    assert copy in refused[0]["message"]
+    assert "has no label reroll.dev/copy-of; delete it" in refused[0]["message"]
+    assert held(stage, "ConfigMap", copy) == {"key": "precious"}
+
+    stage.api.delete(stage.path(precious))
+    eventually(lambda: held(stage, "ConfigMap", copy) == {"key": "first"}, "the copy is there")
 
 
 def _times(stage: Stage, web: Object) -> int:

@@ -6,7 +6,7 @@ Evictions have a file of their own, and so have the ways of Jobs and CronJobs.
 from collections.abc import Callable
 from datetime import datetime
 
-from tests.scenarios.listener import Listener
+from tests.scenarios.listener import ADDRESS, Listener
 from tests.scenarios.stage import ENABLED, STAMP, Controller, Stage, a, eventually, for_kinds
 from tests.support import build
 
@@ -126,7 +126,7 @@ def test_notify_tells_and_touches_neither_template_nor_pods(
 
 def reloading(kind: Kind, listener: Listener) -> build.Object:
     asked = by("reload", reload_port=str(listener.port), reload_path="/config/read")
-    here = {"dev.reroll.dev/address": "127.0.0.9"}
+    here = {"dev.reroll.dev/address": ADDRESS}
     several = {} if kind.name == "DaemonSet" else {"replicas": 3}
     return a(kind, uses="configmap/app", annotations=asked, template_annotations=here, **several)
 
@@ -138,7 +138,7 @@ def test_reload_asks_every_pod_until_it_says_yes_and_replaces_none(
     web = reloading(kind, listener)
     first = adopt(stage, controller, web)
     pods = stage.pods(web)
-    assert {pod["status"]["podIP"] for pod in pods} == {"127.0.0.9"}
+    assert {pod["status"]["podIP"] for pod in pods} == {ADDRESS}
     listener.says = [503, 301]
 
     stage.change("ConfigMap", "app", key="new")
@@ -156,7 +156,7 @@ def test_reload_asks_again_for_a_change_that_comes_while_some_pods_refuse(
     stage: Stage, controller: Start, listener: Listener
 ) -> None:
     asked = by("reload", reload_port=str(listener.port))
-    here = {"dev.reroll.dev/address": "127.0.0.9"}
+    here = {"dev.reroll.dev/address": ADDRESS}
     web = build.deployment(
         uses="configmap/app", annotations=asked, template_annotations=here, replicas=2
     )
@@ -180,7 +180,7 @@ def test_reload_goes_on_after_a_kill_and_tells_who_refuses(
     stage: Stage, controller: Start, listener: Listener
 ) -> None:
     asked = by("reload", reload_port=str(listener.port))
-    here = {"dev.reroll.dev/address": "127.0.0.9"}
+    here = {"dev.reroll.dev/address": ADDRESS}
     web = build.deployment(uses="configmap/app", annotations=asked, template_annotations=here)
     stage.make(build.configmap("app"), web)
     running = controller()
@@ -190,7 +190,7 @@ def test_reload_goes_on_after_a_kill_and_tells_who_refuses(
     stage.change("ConfigMap", "app", key="new")
     stage.rolled(web, since=number)
     event = eventually(lambda: stage.events(web, "ReloadRefused"), "an Event says who")[0]
-    assert f"http://127.0.0.9:{listener.port}/-/reload: answered 503" in event["message"]
+    assert f"http://{ADDRESS}:{listener.port}/-/reload: answered 503" in event["message"]
 
     running.kill()
     listener.says = []

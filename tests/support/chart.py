@@ -115,7 +115,10 @@ def _object() -> dict[str, Any]:
     return {"type": "object", "additionalProperties": False, "properties": {}}
 
 
-DECIDED = {"features", "injections", "webhook", "webhook-names", "webhook-configuration"}
+DECIDED = {
+    *("features", "injections", "webhook", "webhook-names", "webhook-configuration"),
+    "webhook-client-ca",
+}
 """Settings that follow from other values of the chart."""
 KINDS_TEXT = "rows for the tables of kinds, as in the config file"
 ROWS_TYPE = {"type": "array", "items": {"type": "object", "required": ["kind", "resource"]}}
@@ -237,6 +240,7 @@ FILES: dict[Path, Callable[[], str]] = {
 
 # deploy/
 
+FEATURES = ("evict", "reload", "trigger", "recreate", "revisions", "injections")
 INSTALLATIONS: dict[str, tuple[str, dict[str, Any]]] = {
     "reroll.yaml": ("Reroll for a whole cluster.", {}),
     "reroll-namespaces.yaml": (
@@ -245,7 +249,7 @@ INSTALLATIONS: dict[str, tuple[str, dict[str, Any]]] = {
     ),
     "reroll-all-features.yaml": (
         "Reroll for a whole cluster, with every feature.",
-        {"features": {"revisions": True, "injections": True}, "crds": {"keep": False}},
+        {"features": dict.fromkeys(FEATURES, True), "crds": {"keep": False}},
     ),
 }
 NAMESPACE = "reroll"

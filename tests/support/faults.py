@@ -95,6 +95,13 @@ class Delay:
 
 
 @dataclass(frozen=True, slots=True)
+class Late:
+    """Hold up the request: the server hears of it so many seconds later, whoever still waits."""
+
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
 class Answer:
     """Answer with a Status object in the server's place; the server never sees the request."""
 
@@ -129,7 +136,7 @@ class DropResponse:
     how: How = "rst"
 
 
-Fault = Cut | Delay | Answer | WatchError | Silence | DropResponse
+Fault = Cut | Delay | Late | Answer | WatchError | Silence | DropResponse
 
 
 def strikes_streams(fault: Fault) -> bool:

@@ -17,6 +17,7 @@ from tests.support.faults import (
     DropResponse,
     Fault,
     Injection,
+    Late,
     Request,
     status_object,
     strikes_streams,
@@ -165,6 +166,10 @@ class Gateway:
             connection.writer.write(_refusal(fault))
             await connection.writer.drain()
             return
+        if isinstance(fault, Late):
+            self.note(request, fault)
+            await asyncio.sleep(fault.seconds)
+            fault = None
         stream = Stream(request, connection.writer, self.note)
         if fault and not isinstance(fault, DropResponse):
             stream.inject(fault)

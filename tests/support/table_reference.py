@@ -16,8 +16,9 @@ from reroll.core.revisions.content_names import CONTENT_OF
 from reroll.core.tables.custom_rows import ROWS, helped
 from reroll.core.tables.fields import FIELDS, POD_FIELDS, PODS, Field
 from reroll.core.tables.kinds import EACH, KINDS
+from reroll.core.tables.limits import LIMITS
 from reroll.core.tables.reasons import Reason
-from reroll.core.tables.rights import DEFAULT, Feature, Right, rights
+from reroll.core.tables.rights import DEFAULT, GRANTED, Feature, Right, rights
 from reroll.core.tables.rights import Place as RightPlace
 from reroll.core.tables.source_kinds import SOURCE_KINDS
 from reroll.manifests.options import ANNOTATION, NAMES
@@ -180,6 +181,18 @@ def reasons() -> str:
     )
 
 
+def limits_page() -> str:
+    introduction = (
+        "Whatever one object holds, it costs a bounded amount of work and memory. These numbers are far above what people write, and cannot be set.\n"
+        "What is beyond one is said with its [reason](reasons.md), in an Event, a log line and `reroll explain`, or nothing is lost by it."
+    )
+    rows = [
+        (f"{row.number:,}", row.what, row.beyond, f"`{row.reason}`" if row.reason else "")
+        for row in LIMITS
+    ]
+    return _page("Limits", introduction, _table(("at most", "of what", "beyond", "reason"), rows))
+
+
 def metrics() -> str:
     introduction = "Served at `/metrics` of `--listen`, in the format of Prometheus."
     rows = [
@@ -208,7 +221,8 @@ def rights_page() -> str:
         for row in rights(KINDS):
             if row.feature is feature:
                 found.setdefault(_right(row), set()).update(row.verbs)
-        usual = "" if feature in DEFAULT else "\n\nOff unless it is asked for."
+        where = " in the chart" if feature in DEFAULT else ""
+        usual = "" if feature in GRANTED else f"\n\nOff{where} unless it is asked for."
         order = ("get", "list", "watch", "create", "patch", "delete")
         rows = [
             (what, ", ".join(verb for verb in order if verb in verbs), where)
@@ -229,6 +243,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "kinds.md": kinds,
     "fields.md": fields,
     "reasons.md": reasons,
+    "limits.md": limits_page,
     "metrics.md": metrics,
     "rights.md": rights_page,
 }

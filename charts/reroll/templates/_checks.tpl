@@ -19,6 +19,12 @@
 {{- if and (not (include "reroll.port" .)) (or .Values.serviceMonitor.enabled .Values.podMonitor.enabled) }}
 {{- fail "`settings.listen` is empty, so there are no metrics to ask for; turn `serviceMonitor` and `podMonitor` off, or listen" }}
 {{- end }}
+{{- if and (include "reroll.port" .) (eq (include "reroll.port" .) (get $settings "probes" | regexFind "[0-9]+$")) }}
+{{- fail "`settings.listen` and `settings.probes` have the same port; use another for one of them, or set `settings.probes` to \"\" to have probes answered where metrics are" }}
+{{- end }}
+{{- if and .Values.pins.webhookClientCA (not (contains "BEGIN CERTIFICATE" .Values.pins.webhookClientCA)) }}
+{{- fail "`pins.webhookClientCA` holds no certificate in PEM; use the text of the file, e.g. with --set-file" }}
+{{- end }}
 {{- if and .Values.serviceMonitor.enabled (not .Values.service.enabled) }}
 {{- fail "`serviceMonitor` finds the Service, and `service.enabled` is false; use `podMonitor`" }}
 {{- end }}

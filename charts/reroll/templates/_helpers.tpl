@@ -79,7 +79,7 @@ imagePullSecrets:
 {{/* The settings of the controller: those that the chart gives, and over them those of the user. */}}
 {{- define "reroll.settings" -}}
 {{- $name := include "reroll.fullname" . -}}
-{{- $own := dict "lease" $name "digest-key" (printf "%s-digest-key" $name) "log-format" "json" -}}
+{{- $own := dict "lease" $name "digest-key" (printf "%s-digest-key" $name) "log-format" "json" "probes" ":8081" -}}
 {{- $on := list -}}
 {{- range $feature, $is := omit .Values.features "injections" }}{{ if $is }}{{ $on = append $on $feature }}{{ end }}{{ end -}}
 {{- $_ := set $own "features" $on -}}
@@ -90,8 +90,10 @@ imagePullSecrets:
 {{- $_ := set $own "webhook" (printf ":%d" (int .Values.pins.webhookPort)) -}}
 {{- $_ := set $own "webhook-names" (list (printf "%s-webhook.%s.svc" $name .Release.Namespace)) -}}
 {{- $_ := set $own "webhook-configuration" (printf "%s-pins" (include "reroll.clusterName" .)) -}}
+{{- if .Values.pins.webhookClientCA }}{{ $_ := set $own "webhook-client-ca" "/etc/reroll/client-ca.crt" }}{{ end -}}
 {{- end -}}
-{{- merge (deepCopy .Values.settings) $own | toYaml -}}
+{{- range $setting, $value := .Values.settings }}{{ $_ := set $own $setting $value }}{{ end -}}
+{{- $own | toYaml -}}
 {{- end -}}
 
 {{/* Who rewrites pods of pinned templates; nobody without revisions. */}}
@@ -119,8 +121,14 @@ v1beta1
 {{- end -}}
 {{- end -}}
 
-{{/* The port of metrics and probes; empty if it does not listen. */}}
+{{/* The port of metrics; empty if it does not listen. */}}
 {{- define "reroll.port" -}}
 {{- $settings := include "reroll.settings" . | fromYaml -}}
 {{- hasKey $settings "listen" | ternary (get $settings "listen") ":8080" | regexFind "[0-9]+$" -}}
+{{- end -}}
+
+{{/* The name of the port of the probes: their own, or that of metrics; empty if there is none. */}}
+{{- define "reroll.probes" -}}
+{{- $settings := include "reroll.settings" . | fromYaml -}}
+{{- if get $settings "probes" }}probes{{ else if include "reroll.port" . }}http{{ end -}}
 {{- end -}}

@@ -24,8 +24,8 @@ class Sink:
     def news(self, report: Report) -> None:
         """A report that people do not know yet, after `report`."""
 
-    def problem(self, report: Report, problem: Problem) -> None:
-        """Bad input that a report names, once."""
+    def problems(self, report: Report, problems: tuple[Problem, ...]) -> None:
+        """Bad input that a report names, each once: of one reason, never none."""
 
     def forget(self, key: Key) -> None:
         """The object is gone, or no longer opted in."""
@@ -47,12 +47,12 @@ class Bus:
             return
         number = f"{self._prefix}-{next(self._numbers)}"
         report = msgspec.structs.replace(report, id=number, at=self._clock.now())
-        problems = self._new_problems(report)
+        problems = _by_reason(self._new_problems(report))
         is_news = self._is_news(report)
         for sink in self._sinks:
             sink.report(report)
-            for problem in problems:
-                sink.problem(report, problem)
+            for together in problems:
+                sink.problems(report, together)
             if is_news:
                 sink.news(report)
 
@@ -86,3 +86,11 @@ class Bus:
         else:
             self._problems.pop(report.key, None)
         return sorted(now - known, key=lambda problem: problem.sentence)
+
+
+def _by_reason(problems: list[Problem]) -> list[tuple[Problem, ...]]:
+    """Together what has one reason: many problems of one object are one thing to tell."""
+    found: dict[Reason, list[Problem]] = {}
+    for problem in problems:
+        found.setdefault(problem.reason, []).append(problem)
+    return [tuple(each) for each in found.values()]

@@ -14,14 +14,14 @@ from typing import Any, NamedTuple, Self
 from reroll.clock import Clock
 from reroll.controller.bus import Sink
 from reroll.controller.logs import Log
-from reroll.controller.report import Report, Result
+from reroll.controller.report import Report, Result, summary
 from reroll.core.model.key import Key, Problem
+from reroll.core.tables import limits
 from reroll.core.tables.reasons import Reason, Severity
 from reroll.kube import resources, wire
 from reroll.kube.client import Client
 from reroll.kube.errors import ApiError, Throttled, Unavailable
 
-WAITING_AT_MOST = 2000
 TRIES = 3
 GATHER_FOR = 30.0
 """Seconds after which a source gets its Event."""
@@ -83,6 +83,43 @@ class _Event(NamedTuple):
         }
 
 
+class Lines:
+    """Events that wait, in a line for each namespace: one that floods loses only its own."""
+
+    def __init__(self) -> None:
+        self._lines: dict[str, deque[tuple[dict[str, Any], float]]] = {}
+        self._count = 0
+
+    def __len__(self) -> int:
+        return self._count
+
+    def add(self, event: dict[str, Any], since: float) -> bool:
+        """Whether another one had to go for it: the oldest of its line, or of the longest line."""
+        line = self._lines.setdefault(event["metadata"]["namespace"], deque())
+        line.append((event, since))
+        if len(line) > limits.NAMESPACE_EVENTS.number:
+            line.popleft()
+            return True
+        self._count += 1
+        if self._count <= limits.EVENTS.number:
+            return False
+        self._pop(max(self._lines, key=lambda namespace: len(self._lines[namespace])))
+        return True
+
+    def take(self) -> tuple[dict[str, Any], float]:
+        """The next one, and since when it waits: of each namespace in turn."""
+        return self._pop(next(iter(self._lines)))
+
+    def _pop(self, namespace: str) -> tuple[dict[str, Any], float]:
+        """The oldest one of a namespace, which then comes after all others."""
+        line = self._lines.pop(namespace)
+        event = line.popleft()
+        self._count -= 1
+        if line:
+            self._lines[namespace] = line
+        return event
+
+
 class Recorder(Sink):
     """Writes Events. `is_busy` says whether something more urgent waits for the API server."""
 
@@ -98,7 +135,7 @@ class Recorder(Sink):
     ) -> None:
         self._client, self._clock, self._instance = client, clock, instance
         self._identify, self._is_busy, self._drop = identify, is_busy, on_drop
-        self._waiting: deque[tuple[float, dict[str, Any]]] = deque()
+        self._waiting = Lines()
         self._some = asyncio.Event()
         self._idle = asyncio.Event()
         self._idle.set()
@@ -117,9 +154,9 @@ class Recorder(Sink):
             for source in report.sources:
                 self._sources.setdefault(source, []).append(f"{report.key.kind} {report.key.name}")
 
-    def problem(self, report: Report, problem: Problem) -> None:
-        regarding = Regarding.of(report)
-        self._add(_Event(regarding, "Warning", problem.reason, "Reading", problem.sentence))
+    def problems(self, report: Report, problems: tuple[Problem, ...]) -> None:
+        regarding, reason = Regarding.of(report), problems[0].reason
+        self._add(_Event(regarding, "Warning", reason, "Reading", summary(problems)))
 
     def announce(self, regarding: Regarding, reason: Reason, message: str) -> None:
         """On an object of our own."""
@@ -140,8 +177,8 @@ class Recorder(Sink):
             await self._some.wait()
             self._some.clear()
             while self._waiting:
-                await self._make_way(self._waiting[0][0])
-                _, event = self._waiting.popleft()
+                event, since = self._waiting.take()
+                await self._make_way(since)
                 await self._send(event)
             self._idle.set()
 
@@ -165,11 +202,9 @@ class Recorder(Sink):
         self._sources.clear()
 
     def _add(self, event: _Event) -> None:
-        if len(self._waiting) >= WAITING_AT_MOST:
-            self._waiting.popleft()
-            self._drop()
         manifest = event.manifest(self._instance, self._clock.now())
-        self._waiting.append((self._clock.monotonic(), manifest))
+        if self._waiting.add(manifest, self._clock.monotonic()):
+            self._drop()
         self._some.set()
         self._idle.clear()
 

@@ -1,8 +1,8 @@
-"""The sink that writes log lines: one for all that is news, one for each problem."""
+"""The sink that writes log lines: one for all that is news, one for the problems of each reason."""
 
 from reroll.controller.bus import Sink
 from reroll.controller.logs import Log
-from reroll.controller.report import Report, Result
+from reroll.controller.report import Report, Result, summary
 from reroll.core.model.key import Problem
 
 log = Log("reroll")
@@ -21,10 +21,10 @@ class LogLines(Sink):
             seconds="" if report.seconds is None else round(report.seconds, 3),
         )
 
-    def problem(self, report: Report, problem: Problem) -> None:
+    def problems(self, report: Report, problems: tuple[Problem, ...]) -> None:
         log.warning(
             "bad input",
             workload=str(report.key),
-            reason=problem.reason.word,
-            problem=problem.sentence,
+            reason=problems[0].reason.word,
+            problem=summary(problems),
         )

@@ -77,7 +77,7 @@ class Metrics(Sink):
         # fmt: off
         self.rolls = counter("reroll_rolls_total", "Rolls, by reason, strategy, kind and result", ["reason", "strategy", "kind", "result"])
         self.decisions = counter("reroll_decisions_total", "Decisions, by reason and by whether it was done, held or left", ["reason", "result"])
-        self.problems = counter("reroll_problems_total", "Bad input, by kind and namespace of the workload it concerns", ["kind", "namespace"])
+        self.bad_input = counter("reroll_problems_total", "Bad input, by kind and namespace of the workload it concerns", ["kind", "namespace"])
         self.latency = Histogram("reroll_change_to_patch_seconds", "From a change noticed to the patch answered, debounce included", registry=self.registry, buckets=BUCKETS)
         self.calls = counter("reroll_api_calls_total", "Calls to the API server", ["verb", "resource", "code"])
         self.leader = gauge("reroll_leader", "1 while this replica leads: only the leader acts")
@@ -98,8 +98,8 @@ class Metrics(Sink):
             if report.seconds is not None and report.result is Result.DONE:
                 self.latency.observe(report.seconds)
 
-    def problem(self, report: Report, problem: Problem) -> None:  # noqa: ARG002  by where, not by what
-        self.problems.labels(report.key.kind, report.key.namespace).inc()
+    def problems(self, report: Report, problems: tuple[Problem, ...]) -> None:
+        self.bad_input.labels(report.key.kind, report.key.namespace).inc(len(problems))
 
     def watches(self, read: Callable[[], Iterable[Watched]]) -> None:
         self.registry.register(_Watches(read))

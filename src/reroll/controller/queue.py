@@ -1,34 +1,46 @@
-"""The de-duplicating delay queue.
+"""The de-duplicating delay queue, with a share for everyone.
 
 1. A key is in it once, however often it is added; the earliest time wins. 2. A key runs in one
 place at a time; added while it runs, it runs once more afterwards. 3. Keys that are due leave in
-the order they became due; urgent ones before the others, and once urgent is urgent. 4. Nothing here
-sleeps: a timer of the event loop moves a key over when it is due.
+turn, one of each share; those of one share in the order they became due. 4. Urgent ones leave
+before the others, and once urgent is urgent; but after `URGENT_IN_A_ROW` of them one of the others
+leaves, so none waits for ever. 5. Of one share at most `most` run at a time. 6. Nothing here sleeps
+or searches: a timer of the event loop moves a key over when it is due.
 """
 
 import asyncio
 import heapq
-from collections import OrderedDict, deque
+from collections import deque
 from collections.abc import Hashable
-from itertools import count
+from itertools import chain, count
 from typing import Generic, TypeVar
 
 from reroll.clock import Clock
+from reroll.controller.rotation import Rotation, Share, one_share
 
 K = TypeVar("K", bound=Hashable)
+URGENT_IN_A_ROW = 7
+"""So many urgent keys leave before one that is not, while both wait."""
 
 
 class Queue(Generic[K]):
-    def __init__(self, clock: Clock) -> None:
-        self._clock = clock
+    """`share`: whose a key is; without it, all are of one. `most`: without it, no limit."""
+
+    def __init__(
+        self, clock: Clock, *, share: Share[K] = one_share, most: int | None = None
+    ) -> None:
+        self._clock, self._share, self._most = clock, share, most
         # When each key is due, with the number of its entry in the heap: others of it are stale.
         self._due: dict[K, tuple[float, int]] = {}
         self._later: list[tuple[float, int, K]] = []
         self._order = count()
-        # Since when each key that is due has been so, in the order in which they leave.
-        self._urgent: OrderedDict[K, float] = OrderedDict()
-        self._patient: OrderedDict[K, float] = OrderedDict()
+        # The keys that are due, with the time since when.
+        self._urgent: Rotation[K] = Rotation(share)
+        self._patient: Rotation[K] = Rotation(share)
+        self._in_a_row = 0
         self._running: set[K] = set()
+        self._busy: dict[str, int] = {}
+        """How many keys of each share run, if there is a limit."""
         self._again: dict[K, tuple[float, bool]] = {}
         self._takers: deque[asyncio.Future[None]] = deque()
         self._timer: asyncio.TimerHandle | None = None
@@ -36,25 +48,31 @@ class Queue(Generic[K]):
         self._idle = asyncio.Event()
 
     def __len__(self) -> int:
-        return len(self._urgent) + len(self._patient) + len(self._due) + len(self._again)
+        return (
+            len(self._urgent.times) + len(self._patient.times) + len(self._due) + len(self._again)
+        )
 
     @property
     def is_ready(self) -> bool:
-        """Whether a key is due that no worker has."""
-        return bool(self._urgent or self._patient)
+        """Whether a key is due that a worker may have now."""
+        return bool(self._urgent.turns or self._patient.turns)
 
     @property
     def oldest(self) -> float:
         """For how long the key that waits longest has been due, in seconds."""
         now = self._clock.monotonic()
-        return max(0.0, now - min((*self._urgent.values(), *self._patient.values()), default=now))
+        return max(
+            0.0,
+            now
+            - min(chain(self._urgent.times.values(), self._patient.times.values()), default=now),
+        )
 
     def add(self, key: K, delay: float = 0.0, *, urgent: bool = True) -> None:
-        if key in self._urgent or self._closed:
+        if key in self._urgent.times or self._closed:
             return
-        if key in self._patient:
+        if key in self._patient.times:
             if urgent and delay <= 0:
-                self._urgent[key] = self._patient.pop(key)
+                self._urgent.add(key, self._patient.discard(key) or 0.0)
             return
         due = self._clock.monotonic() + delay
         if key in self._running:
@@ -67,8 +85,9 @@ class Queue(Generic[K]):
             self._make_ready(key, due, urgent=urgent)
         elif key not in self._due or due < self._due[key][0]:
             self._due[key] = entry = (due, next(self._order))
-            heapq.heappush(self._later, (*entry, key))
-            self._arm()
+            heapq.heappush(self._later, later := (*entry, key))
+            if self._later[0] is later:
+                self._arm()
 
     def clear(self) -> None:
         self._due.clear()
@@ -86,33 +105,66 @@ class Queue(Generic[K]):
 
     async def get(self) -> K:
         """The next key that is due; it counts as running until `done`."""
-        while not (self._urgent or self._patient):
+        while not (self._urgent.turns or self._patient.turns):
             taker = asyncio.get_running_loop().create_future()
             self._takers.append(taker)
             try:
                 await taker
             except asyncio.CancelledError:
-                if taker.done() and not taker.cancelled():
-                    self._wake()
-                raise
-            finally:
                 if taker in self._takers:
                     self._takers.remove(taker)
-        key, _ = (self._urgent or self._patient).popitem(last=False)
+                elif not taker.cancelled():
+                    self._wake()
+                raise
+        key = self._pop()
         self._running.add(key)
         self._idle.clear()
+        if self._most is not None:
+            self._begun(self._share(key), self._most)
         return key
 
     def done(self, key: K) -> None:
+        if key not in self._running:
+            return
         self._running.discard(key)
         if not self._running:
             self._idle.set()
+        if self._most is not None:
+            self._ended(self._share(key), self._most)
         if again := self._again.pop(key, None):
             self.add(key, again[0] - self._clock.monotonic(), urgent=again[1])
 
+    def _pop(self) -> K:
+        if not self._patient.turns:
+            self._in_a_row = 0
+            return self._urgent.pop()[0]
+        if self._urgent.turns and self._in_a_row < URGENT_IN_A_ROW:
+            self._in_a_row += 1
+            return self._urgent.pop()[0]
+        self._in_a_row = 0
+        return self._patient.pop()[0]
+
+    def _begun(self, share: str, most: int) -> None:
+        self._busy[share] = running = self._busy.get(share, 0) + 1
+        if running == most:
+            self._urgent.rest(share)
+            self._patient.rest(share)
+
+    def _ended(self, share: str, most: int) -> None:
+        self._busy[share] = running = self._busy[share] - 1
+        if running == most - 1:
+            self._urgent.resume(share)
+            self._patient.resume(share)
+        if not running:
+            del self._busy[share]
+        if self.is_ready:
+            self._wake()
+
     def _make_ready(self, key: K, due: float, *, urgent: bool) -> None:
-        (self._urgent if urgent else self._patient)[key] = due
-        self._wake()
+        lane = self._urgent if urgent else self._patient
+        lane.add(key, due)
+        if lane.turns:
+            self._wake()
 
     def _wake(self) -> None:
         while self._takers:

@@ -1,7 +1,7 @@
 """What happened to one key: the one value that metrics, log lines and Events are made from."""
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from enum import StrEnum
 
@@ -49,6 +49,20 @@ class Report(msgspec.Struct, frozen=True, gc=False):
     @property
     def severity(self) -> Severity:
         return "Warning" if self.result is Result.FAILED else self.reason.severity
+
+
+def summary(problems: Sequence[Problem]) -> str:
+    """The sentences of problems as one: the first of them, and how many more there are."""
+    shown = problems[0].sentence[:_LONGEST]
+    for place, problem in enumerate(problems[1:], 1):
+        if len(shown) + len(problem.sentence) > _LONGEST:
+            return f"{shown}; and {len(problems) - place} more"
+        shown = f"{shown}; {problem.sentence}"
+    return shown
+
+
+_LONGEST = 900
+"""Characters: the API server takes Events with a message of at most 1024."""
 
 
 def change_id(changes: Iterable[tuple[Key, str]]) -> str:

@@ -16,8 +16,10 @@ from reroll.controller.events import Recorder
 from reroll.controller.feature import Feature
 from reroll.controller.logs import Log
 from reroll.controller.metrics import Watched
-from reroll.controller.server import server as probes
+from reroll.controller.server import Metrics
+from reroll.controller.server import server as answering
 from reroll.http.server import Server
+from reroll.kube.election import Timing
 from reroll.kube.errors import ApiError
 from reroll.kube.lease import Leadership
 from reroll.kube.steps import Health
@@ -43,7 +45,7 @@ class Supervisor:
 
     async def run(self, features: Sequence[Feature], stop: asyncio.Event) -> None:
         """Run all of them: what they prepare and watch in their order, their work side by side."""
-        server = await self._serve()
+        servers = await self._serve()
         try:
             for feature in features:
                 await self._prepare(feature, stop)
@@ -66,15 +68,21 @@ class Supervisor:
                 log.info("stopping")
                 await self._end(features, work, background)
         finally:
-            if server:
+            for server in servers:
                 await server.stop()
 
-    async def _serve(self) -> Server | None:
-        if not self._settings.listen:
-            return None
-        server = probes(self._settings.listen, self._metrics.registry, self.unhealthy, self.unready)
-        await server.start()
-        return server
+    async def _serve(self) -> list[Server]:
+        """Probes first: they have to be answered whatever becomes of the other."""
+        metrics = Metrics(self._metrics.registry, self._clock)
+        addresses = ((self._settings.probes, None), (self._settings.listen, metrics))
+        servers = [
+            answering(address, answer, self.unhealthy, self.unready)
+            for address, answer in addresses
+            if address
+        ]
+        for server in servers:
+            await server.start()
+        return servers
 
     async def _prepare(self, feature: Feature, stop: asyncio.Event) -> None:
         """As long as it takes: the API server may be away when we start."""
@@ -84,8 +92,7 @@ class Supervisor:
                 await _either(stop, feature.prepare())
             except ApiError as error:
                 log.warning("cannot start yet", problem=str(error))
-                with suppress(TimeoutError):
-                    await asyncio.wait_for(stop.wait(), self._clock.jitter(delay))
+                await _either(stop, self._context.client.outage.pause(self._clock.jitter(delay)))
                 delay = min(30.0, delay * 2)
             else:
                 return
@@ -105,16 +112,13 @@ class Supervisor:
             started.clear()
             stopped.set()
 
-        duration = self._settings.lease_duration.total_seconds()
         leadership = Leadership(
             self._context.client,
             self._clock,
             self._context.namespace,
             self._settings.lease,
             self._context.identity,
-            lease_duration=duration,
-            renew_deadline=duration * 2 / 3,
-            retry_period=duration * 2 / 15,
+            timing=Timing.of(self._settings.lease_duration.total_seconds()),
             on_started=on_started,
             on_stopped=on_stopped,
         )

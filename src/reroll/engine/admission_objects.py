@@ -2,10 +2,10 @@
 
 Pure. Either a MutatingAdmissionPolicy with its binding, which call nothing of ours when a pod is
 created, or the configuration of our webhook. Both look only at pods with the annotation, and leave
-out namespaces with the label that switches them off.
+out namespaces with the label that switches them off, and those that are exempt.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from enum import StrEnum
 from typing import Any, NamedTuple
 
@@ -25,6 +25,14 @@ OURS = f"{PART}={LABELS[PART]}"
 SWITCH = DOMAIN + "pins"
 """The label of a Namespace that is left out."""
 OFF = "disabled"
+NAME_LABEL = "kubernetes.io/metadata.name"
+"""The label that Kubernetes gives each Namespace: its name."""
+EXEMPT = ("kube-system",)
+"""Namespaces that are left out unless somebody says otherwise, beside that of the controller.
+
+What a cluster needs to run must not wait for what runs in it: a controller whose own pods wait for
+its webhook never starts.
+"""
 VERSIONS = ("v1", "v1beta1")
 """Of the policy; the specs are the same. The first that is served is used."""
 PATH = "/pins"
@@ -55,7 +63,7 @@ class Service(NamedTuple):
 def policy(version: str, name: str = NAME, only: Sequence[Manifest] = ()) -> list[Manifest]:
     """The policy and its binding, in the order in which they are applied.
 
-    `only` are requirements on the labels of namespaces, beside that of the switch.
+    `only` are requirements on the labels of namespaces, beside that of the switch; see `exempt`.
     """
     rules = {
         "matchConstraints": {"resourceRules": [_RULE]},
@@ -102,6 +110,12 @@ def webhook(
         "timeoutSeconds": TIMEOUT,
     }
     return [_object(resources.WEBHOOKS, name, webhooks=[hook])]
+
+
+def exempt(namespaces: Iterable[str]) -> list[Manifest]:
+    """The requirement that leaves these namespaces out; none for none."""
+    names = sorted(set(namespaces))
+    return [{"key": NAME_LABEL, "operator": "NotIn", "values": names}] if names else []
 
 
 def expression(one: Requirement) -> Manifest:

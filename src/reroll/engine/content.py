@@ -5,9 +5,9 @@ Values are decoded, digested and dropped here; nothing that leaves this module h
 
 import base64
 import binascii
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -15,11 +15,12 @@ from reroll.core.dialects.reroll import allowed_namespaces, ignores
 from reroll.core.dialects.rows import Plain
 from reroll.core.dialects.table import ALL, Dialects
 from reroll.core.model.content import Content
-from reroll.core.model.digest import value_digests
+from reroll.core.model.digest import Pieces, at_once, value_digests, whole_digest
 from reroll.core.model.key import Key
 from reroll.core.model.metadata import Metadata
 from reroll.core.model.moment import Moment
 from reroll.core.policy.beside import shown, values_at
+from reroll.core.tables import limits
 from reroll.core.tables.annotations import IGNORE
 from reroll.core.tables.kinds import EACH
 from reroll.core.tables.source_kinds import SourceKind
@@ -72,43 +73,99 @@ Keyring = Mapping[str, bytes]
 _texts = msgspec.json.Decoder(dict[str, str] | None)
 
 
+class Wanted(NamedTuple):
+    """What users need of a source besides a digest of each key."""
+
+    hashed: frozenset[str] = frozenset()
+    """The dialects that need the hash that their tool makes of it."""
+    named: Callable[[], frozenset[str]] = frozenset
+    """The keys that they name, see `Content.wholes`."""
+
+
+_DIGESTS = Wanted()
+
+
 def content(
     source: Source,
     keyring: Keyring | None,
     changed: Moment,
     dialects: Dialects = ALL,
-    hashed: frozenset[str] = frozenset(),
+    wanted: Wanted = _DIGESTS,
     row: SourceKind | None = None,
 ) -> Content:
-    """What is kept of a source. `keyring` is for a Secret; `hashed`: for whom hashes are needed.
+    """What is kept of a source. `keyring` is for a Secret.
 
     `row`: of a kind that has its content elsewhere than ConfigMaps and Secrets have.
     """
-    values = _values(source, row, are_encoded=keyring is not None)
-    if keyring is None:
-        digests = {"": value_digests(values, None)}
-    else:
-        digests = {key_id: value_digests(values, key) for key_id, key in keyring.items()}
+    return at_once(content_in_pieces(source, keyring, changed, dialects, wanted, row))
+
+
+def content_in_pieces(
+    source: Source,
+    keyring: Keyring | None,
+    changed: Moment,
+    dialects: Dialects,
+    wanted: Wanted,
+    row: SourceKind | None,
+) -> Pieces[Content]:
+    """As `content`, with breaks where a source has very many keys."""
+    is_secret, hashed = keyring is not None, wanted.hashed
+    values = _values(source, row, are_encoded=is_secret)
     created = changed.at is not None and changed.at == source.metadata.creation_timestamp
-    hashes = dialects.hashes(_plain(source, row, keyring is not None), hashed) if hashed else ()
     kept = Content(
-        digests,
+        {},
         changed=changed,
         created=created,
-        hashes=hashes,
+        hashes=dialects.hashes(_plain(source, row, is_secret), hashed) if hashed else (),
         immutable=bool(source.immutable),
         type=source.type,
     )
-    return annotated(kept, source.metadata, dialects)
+    key = _key(source, row, is_secret)
+    digested = yield from _digested(kept, key, values, keyring, wanted)
+    return annotated(digested, source.metadata, dialects)
+
+
+def copied(copy: Source, source: Key) -> Source:
+    """A copy as its source was: names are a part of digests."""
+    metadata = msgspec.structs.replace(copy.metadata, name=source.name)
+    return msgspec.structs.replace(copy, metadata=metadata)
+
+
+def _digested(
+    kept: Content, key: Key, values: Mapping[str, bytes], keyring: Keyring | None, wanted: Wanted
+) -> Pieces[Content]:
+    """With the digests of its keys: of each, or of the whole and of those that somebody names."""
+    keys = {"": None} if keyring is None else keyring
+    if len(values) <= limits.KEYS.number:
+        digests = {key_id: value_digests(values, hmac) for key_id, hmac in keys.items()}
+        return msgspec.structs.replace(kept, digests=digests)
+    named = wanted.named()
+    some = {name: values[name] for name in named & values.keys()}
+    digests = {key_id: value_digests(some, hmac) for key_id, hmac in keys.items()}
+    wholes = {}
+    for key_id, hmac in keys.items():
+        wholes[key_id] = yield from whole_digest(key, kept.type, values, hmac)
+    return msgspec.structs.replace(kept, digests=digests, wholes=wholes, named=named)
+
+
+def is_wide(source: Source) -> bool:
+    """Whether it has so many keys that its digest takes a while; without a look at any of them."""
+    texts = (bytes(source.data), bytes(source.binary_data))
+    if sum(map(len, texts)) <= limits.KEYS.number * len('"":"",'):
+        return False
+    # Once after each key, and at most once more at the end of its value.
+    return sum(text.count(b'":"') for text in texts) > 2 * limits.KEYS.number
+
+
+def _key(source: Source, row: SourceKind | None, is_secret: bool) -> Key:
+    kind = row.name if row else "Secret" if is_secret else "ConfigMap"
+    return Key(kind, source.metadata.namespace, source.metadata.name)
 
 
 def _plain(source: Source, row: SourceKind | None, is_secret: bool) -> Plain:
+    key = _key(source, row, is_secret)
     if row and row.paths:
-        key = Key(row.name, source.metadata.namespace, source.metadata.name)
         return Plain(key, _values(source, row, are_encoded=False))
-    key = Key(
-        "Secret" if is_secret else "ConfigMap", source.metadata.namespace, source.metadata.name
-    )
     without = msgspec.structs.replace(source, binary_data=msgspec.Raw())
     texts = values_of(without, are_encoded=is_secret)
     binaries = values_of(msgspec.structs.replace(source, data=msgspec.Raw()), are_encoded=False)
@@ -155,8 +212,10 @@ def values_of(source: Source, *, are_encoded: bool) -> dict[str, bytes]:
     texts = (_texts.decode(source.data) if source.data else None) or {}
     if are_encoded:
         return _decoded(texts)
-    binaries = _texts.decode(source.binary_data) if source.binary_data else None
-    return {name: text.encode() for name, text in texts.items()} | _decoded(binaries or {})
+    values = {name: text.encode() for name, text in texts.items()}
+    if source.binary_data:
+        values |= _decoded(_texts.decode(source.binary_data) or {})
+    return values
 
 
 def annotated(kept: Content, metadata: Metadata, dialects: Dialects = ALL) -> Content:
@@ -203,24 +262,30 @@ def mounted_content(
     reports: Mapping[str, MountReport],
     changed: Moment,
     dialects: Dialects = ALL,
-    hashed: frozenset[str] = frozenset(),
+    wanted: Wanted = _DIGESTS,
 ) -> Content:
     """The versions of a class that pods have mounted, the newest report of each object."""
     versions: dict[str, bytes] = {}
     for report in sorted(reports.values(), key=lambda r: r.metadata.version):
         for mounted in report.status.objects or ():
             versions[mounted.id] = mounted.version.encode()
-    hashes = dialects.hashes(Plain(key, versions), hashed) if hashed else ()
-    return Content({"": value_digests(versions, None)}, changed=changed, hashes=hashes)
+    hashes = dialects.hashes(Plain(key, versions), wanted.hashed) if wanted.hashed else ()
+    kept = Content({}, changed=changed, hashes=hashes)
+    return at_once(_digested(kept, key, versions, None, wanted))
 
 
 def is_same(old: Content, new: Content) -> bool:
     """Whether the values are the same, as far as a common HMAC key can tell."""
     common = old.digests.keys() & new.digests.keys()
+    if old.wholes or new.wholes:
+        return all(old.wholes.get(key_id) == new.wholes.get(key_id) for key_id in common)
     return all(old.digests[key_id] == new.digests[key_id] for key_id in common)
 
 
 def changed_keys(old: Content, new: Content) -> frozenset[str]:
+    """The keys that differ, as far as that is known: not of a source with very many."""
+    if old.wholes or new.wholes:
+        return frozenset()
     for key_id, after in new.digests.items():
         before = old.digests.get(key_id)
         if before is not None:

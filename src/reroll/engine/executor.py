@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from reroll.clock import Clock
-from reroll.controller.pace import Backoff, Pacer
+from reroll.controller.pace import Backoff
 from reroll.controller.report import Report, Result
 from reroll.core.decide.actions import (
     Action,
@@ -48,6 +48,7 @@ from reroll.engine.outcome import (
     Turn,
     report_of,
 )
+from reroll.engine.slow_lane import SlowLane
 from reroll.engine.strategies.copies import CopyMaker
 from reroll.engine.strategies.go_back import Rollback
 from reroll.engine.strategies.jobs import Jobs
@@ -56,6 +57,7 @@ from reroll.engine.strategies.pin_names import PinNames
 from reroll.engine.strategies.pods import Pods
 from reroll.engine.strategies.repair import Repairs
 from reroll.engine.strategies.value_marks import ValueMarks
+from reroll.engine.writes import Paces, Write, is_slow, write_of
 from reroll.kube import api, resources
 from reroll.kube.client import Client
 from reroll.kube.errors import (
@@ -71,7 +73,16 @@ from reroll.kube.errors import (
 
 
 class Executor:
-    def __init__(self, client: Client, clock: Clock, observer: Observer, pacer: Pacer) -> None:
+    """`wake(key)`: look at a workload; with it, what waits for pods is left to the slow lane."""
+
+    def __init__(
+        self,
+        client: Client,
+        clock: Clock,
+        observer: Observer,
+        pacer: Paces,
+        wake: Callable[[Key], None] | None = None,
+    ) -> None:
         self._client, self._clock, self._observer, self._pacer = client, clock, observer, pacer
         self._world = observer.world
         self._backoff = Backoff(clock)
@@ -80,6 +91,11 @@ class Executor:
         self.jobs = Jobs(client, clock, self._world)
         self.owners = Owners(client, clock, self._world)
         pods = Pods(client, clock, self._world, observer.reader)
+        slow: dict[type[Action], Callable[[Turn, Any], Awaitable[Step]]] = {
+            Evict: pods.evict,
+            Reload: pods.reload,
+        }
+        self.slow_lane = SlowLane(clock, pacer, slow, wake) if wake else None
         self._functions: dict[type[Action], Callable[[Turn, Any], Awaitable[Step]]] = {
             Patch: self._patch,
             MakeCopies: CopyMaker(client, self._world.sources, self._world.copies).make,
@@ -87,10 +103,9 @@ class Executor:
             AddValueMarks: ValueMarks(client, self._world).add,
             StartJob: self.jobs.start,
             RecreateJob: self.jobs.recreate,
-            Evict: pods.evict,
-            Reload: pods.reload,
             Repair: Repairs(client, self._world).step,
             GoBack: Rollback(client, self._world).go_back,
+            **(dict.fromkeys(slow, self.slow_lane.carry_out) if self.slow_lane else slow),
         }
 
     async def reconcile(self, key: Key) -> Outcome:
@@ -107,13 +122,14 @@ class Executor:
     async def _reconcile(self, key: Key) -> Outcome:
         decision = await self._observer.decide(key)
         snapshot, plan = decision.snapshot, decision.plan
+        if self.slow_lane is not None and not is_slow(plan):
+            self.slow_lane.drop(key)
         if snapshot is None:
             self._unanswered.pop(key, None)
-            self._pacer.leave(key)
+            self._pacer.leave(key, Write.ROLL, Write.RECORD)
             return Outcome(gone=True)
-        if plan.strategy is None:
-            self._pacer.leave(key)
-        elif wait := self._pacer.wait(key):
+        wait = self._turn(key, plan)
+        if wait:
             plan = self._observer.paced(snapshot, wait)
         outcome = await self.execute(snapshot, plan)
         delay = outcome.delay
@@ -122,16 +138,25 @@ class Executor:
             delay = later if delay is None else delay
         if plan.look_at is not None:
             latest = max(0.0, (plan.look_at - self._clock.now()).total_seconds())
-            delay = latest if delay is None else min(delay, latest)
+            if plan.reason is not Reason.PACED or latest < wait - SOON:
+                delay = latest if delay is None else min(delay, latest)
         return outcome._replace(delay=delay)
+
+    def _turn(self, key: Key, plan: Plan) -> float:
+        """The seconds until a plan may be carried out; the pacer wakes the workload then."""
+        if plan.reason is Reason.DEBOUNCING:
+            return 0.0  # The turn that it was given when its source changed stays its own.
+        write = write_of(plan)
+        self._pacer.leave(key, *_OTHERS[write])
+        return self._pacer.wait(key, write) if write else 0.0
 
     async def execute(self, snapshot: Snapshot, plan: Plan) -> Outcome:
         """Carry out a plan, as far as that is possible now."""
         turn, actions = Turn(snapshot, plan), plan.actions
         if not actions:
             return self._without_action(turn)
-        if plan.strategy is not None:
-            self._pacer.take(turn.key)
+        if write := write_of(plan):
+            self._pacer.take(turn.key, write)
         step: Step = Done()
         while actions:
             step = await self._functions[type(actions[0])](turn, actions[0])
@@ -227,6 +252,10 @@ class Executor:
             report = msgspec.structs.replace(report, seconds=seconds)
         return report
 
+    def forgive(self, key: Key) -> None:
+        """Forget how often a workload failed."""
+        self._backoff.succeeded(key)
+
     def failed(self, key: Key, error: Exception) -> Outcome:
         """What an error means for a workload."""
         api_error = error if isinstance(error, ApiError) else None
@@ -240,19 +269,31 @@ class Executor:
         )
         retry_after = (api_error and api_error.retry_after) or 0.0
         delay = self._backoff.failed(key, max(at_least, retry_after))
+        reports = self._without_look(key, reason, f"{reason.sentence}: {error}", Result.FAILED)
+        return Outcome(reports, delay, api_error)
+
+    def waits(self, key: Key) -> Outcome:
+        """A workload that is not looked at before its turn comes."""
+        reason = Reason.PACED
+        return Outcome(self._without_look(key, reason, reason.sentence, Result.HELD))
+
+    def _without_look(
+        self, key: Key, reason: Reason, message: str, result: Result
+    ) -> tuple[Report, ...]:
+        """What there is to say of a workload, if it is known, without a decision."""
         tracked = self._world.workloads.get(key)
         if tracked is None:
-            return Outcome(delay=delay, error=api_error)
+            return ()
         report = Report(
             key=key,
             uid=tracked.workload.uid,
             api_version=resources.of(self._observer.kinds[key.kind]).api_version,
             reason=reason,
-            message=f"{reason.sentence}: {error}",
-            result=Result.FAILED,
+            message=message,
+            result=result,
             problems=tracked.policy.problems,
         )
-        return Outcome((report,), delay, api_error)
+        return (report,)
 
 
 def _with_problems(turn: Turn, problems: tuple[Problem, ...]) -> Turn:
@@ -260,6 +301,16 @@ def _with_problems(turn: Turn, problems: tuple[Problem, ...]) -> Turn:
         return turn
     plan = msgspec.structs.replace(turn.plan, problems=(*turn.plan.problems, *problems))
     return turn._replace(plan=plan)
+
+
+SOON = 1.0
+"""What is due so shortly before a turn can wait for it."""
+_OTHERS = {
+    Write.ROLL: (Write.RECORD,),
+    Write.RECORD: (Write.ROLL,),
+    None: (Write.ROLL, Write.RECORD),
+}
+"""Which turns a workload needs no more when it needs this one."""
 
 
 # What an error means, and how long to wait at least.

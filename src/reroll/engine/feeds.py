@@ -130,7 +130,7 @@ class SourceFeed(Feed):
 
     def _seen(self, obj: Any, *, initial: bool) -> None:
         self._world.copies.observe(self._key(obj), obj.metadata)
-        self._world.sources.observe(self._row, obj, watched=not initial)
+        self._world.sources.seen(self._row, obj, watched=not initial)
 
     def _gone(self, key: Key, version: int) -> None:
         self._world.copies.gone(key)
@@ -145,7 +145,7 @@ class SourceFeed(Feed):
         self._world.copies.listed(self.kind, self.namespace)
         if self.whole:
             for key in self._world.sources.of(self.kind, self.namespace):
-                self._world.sources.confirmed(key, version)
+                self._world.sources.listed(key, version)
 
 
 class StubFeed(SourceFeed):

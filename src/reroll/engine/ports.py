@@ -9,7 +9,7 @@ import hmac
 from collections.abc import Callable, Iterable
 
 from reroll.core.model.key import Key
-from reroll.core.model.reference import ALWAYS
+from reroll.core.model.reference import Reference
 from reroll.engine.world import World
 
 
@@ -23,7 +23,7 @@ class EnginePort:
 
     def use(self, user: Key, old: Iterable[Key], new: Iterable[Key]) -> None:
         """An object of a feature used the sources `old`, and uses `new` now."""
-        self._world.sources.link(user, set(old), dict.fromkeys(new, ALWAYS))
+        self._world.sources.link(user, set(old), {source: Reference(source) for source in new})
 
     def users(self, source: Key) -> list[Key]:
         return sorted(self._world.sources.users(source))

@@ -1,15 +1,17 @@
 """What a workload may refer to and what is watched at all; and what to tell of the rest."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from reroll.core.model.content import Content
-from reroll.core.model.key import Problem
+from reroll.core.model.key import Key, Problem
 from reroll.core.model.reference import Reference
 from reroll.core.observe.snapshot import Absence
 from reroll.core.policy.patterns import Pattern
+from reroll.core.tables import limits
 from reroll.core.tables.annotations import ALLOW_FROM, IGNORE
 from reroll.core.tables.reasons import Reason
 from reroll.core.tables.source_kinds import SourceKind
+from reroll.engine.globs import Place
 from reroll.engine.scope import Scope
 from reroll.engine.sources import Sources
 
@@ -32,6 +34,8 @@ def consented(
         if isinstance(there, Content) and there.problem:
             where = f"annotation {IGNORE} on {ref.source}"
             problems.append(Problem(f"{where}: {there.problem}"))
+        if isinstance(there, Content) and there.wholes and ref.keys is None and ref.without:
+            problems.append(_counts_whole(ref.source))
     return tuple(kept), tuple(problems)
 
 
@@ -48,6 +52,9 @@ def unreachable(
     names of all Secrets of the cluster by asking.
     """
     problems = []
+    reached: dict[Place, set[str]] = {}
+    for ref in kept:
+        reached.setdefault((ref.source.kind, ref.source.namespace), set()).add(ref.source.name)
     for pattern in named:
         if scope.is_out_of_reach(pattern):
             problems.append(
@@ -58,9 +65,7 @@ def unreachable(
             )
         elif pattern.is_glob and sources.is_refused(pattern.kind, pattern.namespace or home):
             problems.append(_forbidden(pattern, sources.rows[pattern.kind]))
-        elif pattern.namespace not in {None, home} and not any(
-            pattern.matches(ref.source, home) for ref in kept
-        ):
+        elif pattern.namespace not in {None, home} and not _reaches(pattern, reached):
             problems.append(
                 Problem(
                     f"{pattern} does not exist, or does not let namespace {home} refer to it; its "
@@ -68,6 +73,20 @@ def unreachable(
                 )
             )
     return tuple(problems)
+
+
+def _reaches(pattern: Pattern, reached: Mapping[Place, set[str]]) -> bool:
+    """Whether a pattern that names a namespace means one of these."""
+    names = reached.get((pattern.kind, pattern.namespace or ""), ())
+    return any(map(pattern.means, names)) if pattern.is_glob else pattern.name in names
+
+
+def _counts_whole(source: Key) -> Problem:
+    return Problem(
+        f"{source} has more than {limits.KEYS.number} keys, so a change of any of them counts; to "
+        "ignore single keys, move the others to a source of their own",
+        Reason.TOO_MANY_KEYS,
+    )
 
 
 def _allows(source: Content | Absence, namespace: str) -> bool:

@@ -4,12 +4,14 @@ A want is read once at a time, and again if it is wanted while it is read. What 
 is tried again with growing delays.
 """
 
+import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any
 
 from reroll.clock import Clock
 from reroll.controller.pace import Backoff
 from reroll.controller.queue import Queue
+from reroll.controller.stranded import Stranded
 from reroll.controller.worker import Worker, delay_after
 from reroll.core.dialects.reroll import consents
 from reroll.core.model.key import Key
@@ -23,7 +25,7 @@ from reroll.core.tables.annotations import STATE
 from reroll.core.tables.kinds import Kind, Revisions
 from reroll.core.tables.source_kinds import SourceKind, Watched
 from reroll.engine import keyring
-from reroll.engine.content import Source, content, model
+from reroll.engine.content import Source, content, copied, model
 from reroll.engine.feeds import Feeds
 from reroll.engine.wants import (
     CopyContent,
@@ -34,6 +36,7 @@ from reroll.engine.wants import (
     SourceContent,
     Want,
     WorkloadState,
+    share,
 )
 from reroll.engine.world import World
 from reroll.kube import api, resources
@@ -43,7 +46,9 @@ from reroll.kube.objects import Revision, Stub, is_owned_by
 
 AFTER_REFUSAL = 30.0
 """Seconds at least before asking again for what may not be read."""
-READERS = 8
+READERS = 16
+OF_ONE_NAMESPACE = 8
+"""So many of them at most read for one namespace."""
 
 
 class Reader:
@@ -62,11 +67,12 @@ class Reader:
         self._feeds, self._problem = feeds, problem
         self._rows = world.tables.sources_by_name
         self._models = {row.name: model(row) for row in self._rows.values() if row.paths}
-        self._queue: Queue[Want] = Queue(clock)
+        self._queue: Queue[Want] = Queue(clock, share=share, most=OF_ONE_NAMESPACE)
         self._backoff = Backoff(clock)
         self._worker = Worker(
             self._queue, self._read, self._backoff, on_error=self._failed, noun="object"
         )
+        self._stranded: Stranded[Want] = Stranded(client.outage, self._retry)
         self._functions: dict[type[Want], Callable[[Any], Awaitable[float | None]]] = {
             DigestKeys: self._digest_keys,
             NamespaceWorkloads: self._namespace,
@@ -80,6 +86,10 @@ class Reader:
     def want(self, want: Want) -> None:
         self._queue.add(want)
 
+    def _retry(self, want: Want) -> None:
+        self._backoff.succeeded(want)
+        self._queue.add(want)
+
     async def run(self) -> None:
         """Read what is wanted, until cancelled."""
         await self._worker.run(READERS)
@@ -89,11 +99,14 @@ class Reader:
         await self._worker.run_until_idle(READERS)
 
     async def _read(self, want: Want) -> float | None:
-        return await self._functions[type(want)](want)
+        delay = await self._functions[type(want)](want)
+        self._stranded.ended(want)
+        return delay
 
     def _failed(self, want: Want, error: Exception) -> float:
         if isinstance(error, ApiError):
             self._problem(_name(want), str(error))
+        self._stranded.ended(want, error)
         return delay_after(self._backoff, want, error)
 
     def _refused(self, want: Want, error: Forbidden, right: str) -> float:
@@ -172,7 +185,7 @@ class Reader:
         if document is None:
             return  # Its watch tells.
         keys = self._world.sources.keyring if row.keyed else None
-        holds = content(document, keys, Moment())
+        holds = content(copied(document, source), keys, Moment())
         is_right = holds.immutable and copy.name in copy_names(source, holds)
         self._world.copies.judged(copy, document.metadata, is_right=is_right)
 
@@ -204,7 +217,8 @@ class Reader:
             sources.content_seen(key, Absence.FORBIDDEN, 0)
             return self._refused(SourceContent(key), error, f"`get` on {row.plural}")
         if source is not None:
-            sources.observe(row, source, watched=False)
+            for _ in sources.observe_in_pieces(row, source, watched=False):
+                await asyncio.sleep(0)
             if not at_least:
                 sources.confirmed(key, latest)
         elif sources.version(key) == before:

@@ -6,7 +6,7 @@ by the leader behind its work: half a minute after a record changed, and when it
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable
 from typing import NamedTuple
 
 import msgspec
@@ -16,7 +16,7 @@ from reroll.controller.logs import Log
 from reroll.core.model.key import Key
 from reroll.core.model.metadata import Metadata
 from reroll.core.model.record import Record, read
-from reroll.core.observe.workload import Workload, latest
+from reroll.core.observe.workload import Workload, latest, recalled
 from reroll.core.revisions.copies import MANAGED_BY
 from reroll.core.tables.annotations import RECORDS
 from reroll.engine.world import World
@@ -57,11 +57,18 @@ class Entry(NamedTuple):
 
 
 class RecordBackup:
+    """`wake(key, urgent)`: a workload has a record that it had lost."""
+
     def __init__(
-        self, client: Client, clock: Clock, world: World, namespace: str, lease: str
+        self,
+        client: Client,
+        clock: Clock,
+        world: World,
+        place: tuple[str, str],
+        wake: Callable[[Key, bool], None],
     ) -> None:
-        self._client, self._clock, self._world = client, clock, world
-        self._namespace, self._lease = namespace, lease
+        self._client, self._clock, self._world, self._wake = client, clock, world, wake
+        self._namespace, self._lease = place
         self._stored: dict[str, dict[str, int]] | None = None
         """The numbers of the records that the shards hold, by uid; `None`: not read yet."""
         self._is_told = self._is_full = False
@@ -82,7 +89,8 @@ class RecordBackup:
         except (ApiError, TimeoutError) as error:
             self._failed("read", error)
             return
-        recall(self._world, entries, is_complete=True)
+        for key in recall(self._world, entries, is_complete=True):
+            self._wake(key, False)
         self._stored = stored
         self._is_told = False
 
@@ -214,17 +222,22 @@ def _entries(shard: _Shard) -> Iterable[Entry]:
             yield Entry(uid, int(version), found)
 
 
-def recall(world: World, entries: Iterable[Entry], *, is_complete: bool) -> None:
-    """Have workloads compared with these records where they lost theirs.
+def recall(world: World, entries: Iterable[Entry], *, is_complete: bool) -> list[Key]:
+    """Have workloads compared with these records where they lost theirs; those that did.
 
     `is_complete`: one that is not among them never had any. Where there are some at all, those that
     are known by now are an exception: one may have got its first just before a controller ended.
     """
     by_uid: dict[str, Key] = {one.workload.uid: key for key, one in world.workloads.items()}
-    there = list(entries)
+    there, found = list(entries), []
     for entry in there:
         if key := by_uid.get(entry.uid):
-            world.recall(key, entry.record, entry.version)
+            tracked = world.workloads[key]
+            before = tracked.workload
+            tracked.workload = recalled(before, entry.record, entry.version)
+            if tracked.workload is not before:
+                found.append(key)
     lacking = (key for key, one in world.workloads.items() if latest(one.workload) is None)
     world.records_known = is_complete
     world.unrecorded = set(lacking) if there else set()
+    return found

@@ -4,19 +4,26 @@ A source that nobody knew may be matched by a glob of any workload; what each gl
 up once, and from then on kept current by the watches.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from operator import attrgetter
 
 from reroll.core.model.key import Key
 from reroll.core.model.reference import Reference
 from reroll.core.observe.workload import Workload
 from reroll.core.policy.patterns import Pattern
 from reroll.core.policy.policy import Policy
-from reroll.core.policy.select import claimed
+from reroll.core.policy.select import claimed, claimed_source
+from reroll.core.tables import limits
 from reroll.engine.globs import Globs, place_of
 from reroll.engine.scope import Scope
 from reroll.engine.sources import Sources
 from reroll.engine.tracked import Tracked
 from reroll.engine.wants import Want
+
+KEPT = limits.SOURCES.number + 1
+"""References of one workload: one more than it may have shows that it has too many."""
+_source = attrgetter("source")
 
 
 class References:
@@ -45,14 +52,27 @@ class References:
 
     def of(self, workload: Workload, policy: Policy) -> tuple[Reference, ...]:
         home = workload.key.namespace
-        return claimed(home, workload.uses, policy, lambda pattern: self._matching(pattern, home))
+        named = {Key(use.kind, home, use.name) for use in workload.uses}
+        named |= {key for pattern in policy.named for key in self._named(pattern, home)}
+        if len(named) > limits.SOURCES.number:
+            named = set()  # It is held, whatever its globs mean.
 
-    def _matching(self, pattern: Pattern, home: str) -> list[Key]:
-        if self._scope.is_out_of_reach(pattern):
-            return []
-        if not pattern.is_glob:
-            return [Key(pattern.kind, pattern.namespace or home, pattern.name)]
-        return [source for source in self.sources if pattern.matches(source, home)]
+        def matching(pattern: Pattern) -> Iterable[Key]:
+            return self._matching(pattern, home, named)
+
+        return claimed(home, workload.uses, policy, matching)[:KEPT]
+
+    def _named(self, pattern: Pattern, home: str) -> tuple[Key, ...]:
+        if pattern.is_glob or self._scope.is_out_of_reach(pattern):
+            return ()
+        return (Key(pattern.kind, pattern.namespace or home, pattern.name),)
+
+    def _matching(self, pattern: Pattern, home: str, named: set[Key]) -> Iterable[Key]:
+        """`named`: what the workload names itself, which need not be known yet."""
+        if not pattern.is_glob or self._scope.is_out_of_reach(pattern):
+            return self._named(pattern, home)
+        there = named.union(self.sources.of(*place_of(pattern, home)))
+        return [source for source in there if pattern.matches(source, home)]
 
     def use(self, key: Key, tracked: Tracked, policy: Policy, refs: tuple[Reference, ...]) -> None:
         """A workload has this policy and these references now."""
@@ -69,7 +89,7 @@ class References:
         """Keep the index of who uses what."""
         old = {ref.source for ref in tracked.references}
         new = [ref.source for ref in refs if ref.source not in self.sources]
-        self.sources.link(key, old, {ref.source: ref.terms for ref in refs})
+        self.sources.link(key, old, {ref.source: ref for ref in refs})
         tracked.references = refs
         for source in new:
             # The glob of another workload may match it too, and it was not known before.
@@ -81,8 +101,25 @@ class References:
         """Globs match a source that was not known so far, those of `but` aside."""
         for key in tuple(self._globs.users_of(source)):
             if key != but:
-                tracked = self._workloads[key]
-                self._link(key, tracked, self.of(tracked.workload, tracked.policy))
+                self._add(key, self._workloads[key], source)
+
+    def _add(self, key: Key, tracked: Tracked, source: Key) -> None:
+        """One more source of a workload: its other references are as they were."""
+        refs = tracked.references
+        found = claimed_source(key.namespace, tracked.workload.uses, tracked.policy, source)
+        if found is None or len(refs) == KEPT:
+            return
+        place = bisect_left(refs, source, key=_source)
+        if place == len(refs) or refs[place].source != source:
+            tracked.references = (*refs[:place], found, *refs[place:])
+            self.sources.add_user(key, source, found)
+
+    def named_keys(self, user: Key, source: Key) -> frozenset[str]:
+        tracked = self._workloads.get(user)
+        refs = tracked.references if tracked else ()
+        place = bisect_left(refs, source, key=_source)
+        is_there = place < len(refs) and refs[place].source == source
+        return refs[place].all_keys if is_there else frozenset()
 
     def expanded(self, kind: str, namespace: str) -> None:
         """What globs match in a namespace is known: workloads that use one can be decided on."""

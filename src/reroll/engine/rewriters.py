@@ -15,7 +15,7 @@ import msgspec
 from reroll.clock import Clock
 from reroll.core.model.metadata import Metadata
 from reroll.core.policy.selectors import Requirement, Selector
-from reroll.engine.admission_objects import OURS, VERSIONS, Mode
+from reroll.engine.admission_objects import NAME_LABEL, OURS, VERSIONS, Mode
 from reroll.kube import api
 from reroll.kube.client import Client
 from reroll.kube.decode import Versioned
@@ -26,7 +26,6 @@ from reroll.kube.wire import Resource
 
 T = TypeVar("T", bound=Versioned)
 FRESH_SECONDS = 60.0
-NAME_LABEL = "kubernetes.io/metadata.name"
 
 
 class Installation(NamedTuple):

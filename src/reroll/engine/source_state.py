@@ -4,6 +4,7 @@ import msgspec
 
 from reroll.core.model.content import Content, Term
 from reroll.core.model.key import Key
+from reroll.core.model.reference import Reference
 from reroll.core.observe.snapshot import Absence
 from reroll.engine.content import changed_keys, is_same
 
@@ -15,6 +16,7 @@ class SourceState:
         "content",
         "gone",
         "hashed",
+        "is_read_later",
         "marks",
         "told",
         "uid",
@@ -31,6 +33,8 @@ class SourceState:
         """Whether it matters to somebody what its own annotations say."""
         self.marks: frozenset[str] | None = None
         """What they say, of a kind of which no watch brings them."""
+        self.is_read_later = False
+        """Its watch does not bring its content, because it has very many keys."""
         self.content: Content | Absence = Absence.UNREAD
         self.uid = ""
         self.version = 0
@@ -51,6 +55,14 @@ class SourceState:
         self.hashed, self.asked = self.hashed | hashed, self.asked or asked
         return more
 
+    @property
+    def is_read(self) -> bool:
+        return self.content is not Absence.UNREAD
+
+    def lacks(self, reference: Reference) -> bool:
+        """Whether its digest is of the whole, and not of the keys that a reference names."""
+        return isinstance(self.content, Content) and not self.content.knows(reference.all_keys)
+
 
 def continued(old: Content, new: Content) -> Content:
     """A content with what is known from the one before it."""
@@ -60,3 +72,29 @@ def continued(old: Content, new: Content) -> Content:
             new, changed=old.changed, changed_keys=old.changed_keys, created=old.created
         )
     return msgspec.structs.replace(new, changed_keys=changed_keys(old, new), created=False)
+
+
+class KnownSources(dict[Key, SourceState]):
+    """The sources that are known, by kind and namespace too: a lookup costs what it touches."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._names: dict[tuple[str, str], set[str]] = {}
+
+    def add(self, source: Key) -> SourceState:
+        known = self[source] = SourceState()
+        self._names.setdefault((source.kind, source.namespace), set()).add(source.name)
+        return known
+
+    def drop(self, source: Key) -> None:
+        del self[source]
+        names = self._names[source.kind, source.namespace]
+        names.discard(source.name)
+        if not names:
+            del self._names[source.kind, source.namespace]
+
+    def of(self, kind: str, namespace: str | None) -> list[Key]:
+        """Those of a kind, in one namespace or in all."""
+        if namespace is None:
+            return [key for key in self if key.kind == kind]
+        return [Key(kind, namespace, name) for name in self._names.get((kind, namespace), ())]

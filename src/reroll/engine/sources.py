@@ -5,31 +5,30 @@ not kept, unless a glob means it.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Protocol
 
 import msgspec
 
-from reroll.core.model.content import Content, Term
+from reroll.core.model.content import Content
+from reroll.core.model.digest import Pieces, at_once
 from reroll.core.model.key import Key
 from reroll.core.model.moment import Moment
+from reroll.core.model.reference import Reference
 from reroll.core.observe.snapshot import Absence
 from reroll.core.revisions.copies import is_our_own
 from reroll.core.tables.source_kinds import SourceKind, Watched
-from reroll.engine.content import MountReport, Source, changed_at, content, mounted_content
-from reroll.engine.globs import Globs
+from reroll.engine.content import (
+    MountReport,
+    Source,
+    Wanted,
+    changed_at,
+    content_in_pieces,
+    is_wide,
+    mounted_content,
+)
+from reroll.engine.globs import Expanding, Globs
 from reroll.engine.scope import Scope
-from reroll.engine.source_state import SourceState, continued
+from reroll.engine.source_state import KnownSources, SourceState, continued
 from reroll.engine.wants import DigestKeys, GlobMatches, MountReports, SourceContent, Want
-
-
-class Expanding(Protocol):
-    """What has to know which sources there are."""
-
-    def met(self, source: Key) -> None:
-        """A glob matches a source that was not known so far."""
-
-    def expanded(self, kind: str, namespace: str) -> None:
-        """What globs match in a namespace will not get any clearer."""
 
 
 class Sources:
@@ -46,7 +45,7 @@ class Sources:
         references: Expanding,
     ) -> None:
         self.keyring: dict[str, bytes] = {}
-        self._known: dict[Key, SourceState] = {}
+        self._known = KnownSources()
         self._scope, self._globs, self.digest_keys = scope, globs, digest_keys
         self.rows = scope.tables.sources_by_name
         self._want, self._notice, self._references = want, notice, references
@@ -61,29 +60,33 @@ class Sources:
     def __iter__(self) -> Iterator[Key]:
         return iter(tuple(self._known))
 
-    def of(self, kind: str, namespace: str | None = None) -> Iterator[Key]:
+    def of(self, kind: str, namespace: str | None = None) -> list[Key]:
         """Those of a kind, in one namespace or in all."""
-        return (key for key in self if key.kind == kind and namespace in {None, key.namespace})
+        return self._known.of(kind, namespace)
 
     # Who uses what
 
-    def link(self, user: Key, old: set[Key], new: Mapping[Key, tuple[Term, ...]]) -> None:
-        """A workload used the sources `old`, and uses `new` now, on these terms."""
-        for source, terms in new.items():
-            known = self._known.get(source)
-            if known is None:
-                known = self._known[source] = SourceState()
-                known.agree(terms)
-                self.want(source)
-            elif known.agree(terms) and known.content is not Absence.UNREAD:
-                self.want(source)
-            known.users.add(user)
+    def link(self, user: Key, old: set[Key], new: Mapping[Key, Reference]) -> None:
+        """A workload used the sources `old`, and uses `new` now, as these references say."""
+        for source, reference in new.items():
+            self.add_user(user, source, reference)
         for source in old - new.keys():
             known = self._known.get(source)
             if known is not None:
                 known.users.discard(user)
                 if not known.users and not self._globs.mean(source):
-                    del self._known[source]
+                    self._known.drop(source)
+
+    def add_user(self, user: Key, source: Key, reference: Reference) -> None:
+        """A workload uses one more source."""
+        known = self._known.get(source)
+        if known is None:
+            known = self._known.add(source)
+            known.agree(reference.terms)
+            self.want(source)
+        elif known.agree(reference.terms) | known.lacks(reference) and known.is_read:
+            self.want(source)
+        known.users.add(user)
 
     def _find(self, source: Key, *, is_copy: bool = False) -> SourceState | None:
         """What is known of it; one that nobody referred to is known now, if a glob means it.
@@ -92,7 +95,7 @@ class Sources:
         """
         known = self._known.get(source)
         if known is None and not is_copy and self._globs.mean(source):
-            known = self._known[source] = SourceState()
+            known = self._known.add(source)
             self._references.met(source)
         return known
 
@@ -161,8 +164,25 @@ class Sources:
         known.told = version
         self._read(key)
 
+    def seen(self, kind: SourceKind, source: Source, *, watched: bool) -> None:
+        """Its content, out of a watch. One with very many keys is read, in its turn."""
+        metadata = source.metadata
+        key = Key(kind.name, metadata.namespace, metadata.name)
+        known = self._find(key, is_copy=is_our_own(metadata))
+        if known is None:
+            return
+        known.is_read_later = not kind.paths and is_wide(source)
+        if known.is_read_later:
+            self.version_seen(key, metadata.version, watched=watched)
+        else:
+            self.observe(kind, source, watched=watched)
+
     def observe(self, kind: SourceKind, source: Source, *, watched: bool) -> None:
         """Its content, out of a watch or fetched. `watched`: the version before was seen too."""
+        at_once(self.observe_in_pieces(kind, source, watched=watched))
+
+    def observe_in_pieces(self, kind: SourceKind, source: Source, *, watched: bool) -> Pieces[None]:
+        """As `observe`, with breaks where it has very many keys."""
         metadata = source.metadata
         key = Key(kind.name, metadata.namespace, metadata.name)
         known = self._find(key, is_copy=is_our_own(metadata))
@@ -172,10 +192,19 @@ class Sources:
         keyring = self.keyring if kind.keyed else None
         after = metadata.version - 1 if watched else known.unsure_since
         moment = Moment(after, metadata.version, changed_at(metadata))
-        new = content(source, keyring, moment, self._scope.dialects, known.hashed, kind)
+        wanted = Wanted(known.hashed, self._named_keys(key, known))
+        dialects = self._scope.dialects
+        new = yield from content_in_pieces(source, keyring, moment, dialects, wanted, kind)
         if not self._scope.sources.matches(metadata.labels or {}):
             new = msgspec.structs.replace(new, ignored=True)
+        if new.wholes and not new.knows(wanted.named()):
+            self._read(key)  # Another user came in a break.
         self.content_seen(key, new, metadata.version)
+
+    def _named_keys(self, key: Key, known: SourceState) -> Callable[[], frozenset[str]]:
+        """Asked for only where a source has too many keys to keep a digest of each."""
+        ask = self._references.named_keys
+        return lambda: frozenset[str]().union(*{ask(user, key) for user in known.users})
 
     def mounts_seen(self, key: Key, reports: Mapping[str, MountReport], moment: Moment) -> None:
         """What pods have mounted of a class."""
@@ -186,7 +215,8 @@ class Sources:
             self._read(key)
             return
         before = known.content
-        new = mounted_content(key, reports, moment, self._scope.dialects, known.hashed)
+        wanted = Wanted(known.hashed, self._named_keys(key, known))
+        new = mounted_content(key, reports, moment, self._scope.dialects, wanted)
         marks = known.marks or frozenset()
         self.content_seen(key, msgspec.structs.replace(new, marks=marks), moment.by)
         if known.asked and known.content is not before:
@@ -225,6 +255,11 @@ class Sources:
     def gone(self, key: Key, version: int) -> None:
         if key in self._known:
             self.content_seen(key, Absence.MISSING, version)
+
+    def listed(self, key: Key, version: int) -> None:
+        """A list is complete at this version: what it brought of a source was all there was."""
+        if (known := self._known.get(key)) and not known.is_read_later:
+            self.confirmed(key, version)
 
     def confirmed(self, key: Key, version: int) -> None:
         """What is known of a source was so at this version of the store."""

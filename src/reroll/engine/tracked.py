@@ -6,6 +6,7 @@ from datetime import datetime
 from reroll.core.model.reference import Reference
 from reroll.core.observe.workload import Workload
 from reroll.core.policy.policy import Policy
+from reroll.core.tables import limits
 
 
 class Tracked:
@@ -29,6 +30,12 @@ class Tracked:
         """The annotations that the policy was made from."""
         self.waiting_since: datetime | None = None
         self.quiet_since: datetime | None = None
+
+    @property
+    def is_crowded(self) -> bool:
+        """Whether it has more sources than one workload may have."""
+        too_many = len(self.references) > limits.SOURCES.number
+        return too_many or len(self.workload.uses) > limits.USES.number
 
 
 def is_news(before: Workload, now: Workload, expected: tuple[int, str] | None) -> bool:

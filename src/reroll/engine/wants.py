@@ -53,3 +53,10 @@ Want = (
     | CopyContent
     | SourceContent
 )
+
+
+def share(want: Want) -> str:
+    """The namespace that something is read for."""
+    if isinstance(want, NamespaceWorkloads | GlobMatches):
+        return want.namespace
+    return "" if isinstance(want, DigestKeys) else want.key.namespace

@@ -17,7 +17,7 @@ from reroll.core.model.key import Key
 from reroll.core.model.metadata import Manifest, Metadata
 from reroll.core.model.record import Record
 from reroll.core.observe.snapshot import Keys, Snapshot
-from reroll.core.observe.workload import Workload, belongs_to_workload, recalled, workload
+from reroll.core.observe.workload import Workload, belongs_to_workload, workload
 from reroll.core.policy.policy import Policy
 from reroll.core.tables.annotations import ENABLED, STATE
 from reroll.core.tables.kinds import Kind
@@ -65,7 +65,8 @@ class World:
         self._clock = clock
         self._scope = scope
         self.dialects, self.tables = scope.dialects, scope.tables
-        self._wake = wake
+        self._wake, self.changed = wake, wake
+        """`changed`: as `wake`, because a source of the workload holds something else now."""
         self.lenders = Lenders(self.dialects.words, want)
         self.health = HealthIndex()
         self.copies = Copies(lambda key: wake(key, True), want)
@@ -254,7 +255,7 @@ class World:
             now = self._clock.now()
             tracked.waiting_since = tracked.waiting_since or now
             tracked.quiet_since = now
-        self._wake(key, changed)
+        (self.changed if changed else self._wake)(key, changed)
 
     # What one decision looks at
 
@@ -281,14 +282,8 @@ class World:
             copies_missing=self.copies.missing(_copies(tracked.workload)),
             problems=problems,
             records_known=self.records_known and key not in self.unrecorded,
+            crowded=tracked.is_crowded,
         )
-
-    def recall(self, key: Key, record: Record, version: int) -> None:
-        """A workload had this record at that version: if it is lost, it counts."""
-        tracked = self.workloads[key]
-        before, tracked.workload = tracked.workload, recalled(tracked.workload, record, version)
-        if before is not tracked.workload:
-            self._wake(key, False)
 
     def waits(self, key: Key) -> None:
         """A change was noticed that nobody watched: its quiet time begins now."""

@@ -12,6 +12,8 @@ from urllib.parse import unquote, urlsplit
 from reroll.http.connection import LONGEST_HEAD, Connection
 from reroll.http.errors import Garbled, HttpError, NoProxy, NoServer, ProxyRefused, Untrusted
 
+TIMEOUT = 10.0
+"""Seconds within which a connection is made, or cannot be made."""
 _PORTS = {"http": 80, "https": 443}
 _STATUS = re.compile(rb"HTTP/1\.[01] ([0-9]{3})")
 
@@ -41,6 +43,16 @@ class Address(NamedTuple):
 
 async def dial(to: Address, trust: ssl.SSLContext | None) -> Connection:
     """A new connection, with TLS if there is somebody to `trust`."""
+    try:
+        async with asyncio.timeout(TIMEOUT) as limit:
+            return await _dialled(to, trust)
+    except TimeoutError as problem:
+        if not limit.expired():
+            raise
+        raise NoServer(f"cannot connect to {to.authority}: no answer in {TIMEOUT:g} s") from problem
+
+
+async def _dialled(to: Address, trust: ssl.SSLContext | None) -> Connection:
     made = Connection()
     if to.proxy is None:
         await _open(to, made, trust)

@@ -13,26 +13,25 @@ from typing import Any, NamedTuple
 import httptools
 
 from reroll.http.connection import LONGEST_HEAD
+from reroll.http.room import Room
+from reroll.http.tls import Acceptor
 
 PATIENCE = 75.0
 """Seconds that a caller may be silent before its first request, and after each."""
 DEADLINE = 15.0
 """Seconds from the first byte of a request to its last; bytes in between do not renew them."""
-HANDSHAKE = 5.0
-"""Seconds until TLS stands."""
 MOST = 256
-"""Connections at once; with one more, who has asked nothing for longest has to go.
-
-So nobody who only holds connections open keeps probes out, or uses up the process's files. With
-TLS, a connection counts as soon as that stands; before, it is there for `HANDSHAKE` at most.
-"""
+"""Connections at once, see `Room`. With TLS, a connection counts as soon as that stands."""
 BODIES = 4
 """So many of the largest bodies may be on their way at once, together; smaller ones are more.
 
 With more, who has held one for longest has to go.
 """
 BURST = 8
-"""Requests that are answered in one go; who sends more before it listens has to connect again."""
+"""Requests that are answered in one go; who sends more before it listens has to connect again.
+
+So has who asks on while its answers wait to be read.
+"""
 
 
 class Asked(NamedTuple):
@@ -74,58 +73,54 @@ class Server:
         address: str,
         answer: Handler,
         *,
-        trust: ssl.SSLContext | None = None,
+        trust: Callable[[], ssl.SSLContext] | None = None,
         largest: int = 64 * 1024,
+        most: int = MOST,
     ) -> None:
+        """`trust()` is asked for each connection."""
         host, _, port = address.rpartition(":")
         self._host, self.port = host.strip("[]") or None, int(port)
-        self._answer, self._trust = answer, trust
-        self._room = _Room(largest)
+        self._answer = answer
+        self._room = Room(largest, most)
         self._server: asyncio.Server | None = None
+        self._acceptor = Acceptor(self._caller, trust) if trust else None
+
+    def _caller(self) -> "_Caller":
+        return _Caller(self._answer, self._room)
 
     async def start(self) -> None:
         """Listen; raises `OSError` if the address is taken."""
+        if self._acceptor is not None:
+            self.port = await self._acceptor.start(self._host, self.port)
+            return
         loop = asyncio.get_running_loop()
-        self._server = await loop.create_server(
-            lambda: _Caller(self._answer, self._room),
-            self._host,
-            self.port,
-            ssl=self._trust,
-            ssl_handshake_timeout=HANDSHAKE if self._trust else None,
-        )
+        self._server = await loop.create_server(self._caller, self._host, self.port)
         self.port = self._server.sockets[0].getsockname()[1]
 
     async def stop(self) -> None:
+        if self._acceptor is not None:
+            await self._acceptor.stop()
         if self._server is not None:
             self._server.close()
-            for caller in tuple(self._room.callers):
-                caller.drop()
+        for caller in tuple(self._room.callers):
+            caller.drop()
+        if self._server is not None:
             await self._server.wait_closed()
-
-
-class _Room:
-    """What all callers share: how many there are, and how much of their requests is kept."""
-
-    def __init__(self, largest: int) -> None:
-        self.largest = largest
-        self.held = 0
-        """Bytes of bodies that are not complete."""
-        self.holders: dict[_Caller, None] = {}
-        """Whose bodies these are, in the order in which they began."""
-        self.callers: dict[_Caller, None] = {}
-        """In the order in which they last began to ask something."""
 
 
 class _Caller(asyncio.Protocol):
     """One connection; its requests are answered in the order in which they come."""
 
-    def __init__(self, answer: Handler, room: _Room) -> None:
+    def __init__(self, answer: Handler, room: Room) -> None:
         self._answer, self._room = answer, room
+        self.peer = ""
         self._url, self._body = b"", bytearray()
         self._around = 0
         """Bytes since the last complete head or piece of a body."""
         self._answered = 0
         """Requests in what came last."""
+        self._is_behind = False
+        """It does not read its answers as fast as they are written."""
         self._parser = httptools.HttpRequestParser(self)
         self._transport: Any = None
         self._timer: asyncio.TimerHandle | None = None
@@ -142,7 +137,7 @@ class _Caller(asyncio.Protocol):
             self._write(_plain(status), lasts=False)
 
     def drop(self) -> None:
-        self._room.callers.pop(self, None)
+        self._room.leave(self)
         if self._transport is not None:
             self._transport.abort()
 
@@ -150,14 +145,13 @@ class _Caller(asyncio.Protocol):
 
     def connection_made(self, transport: Any) -> None:
         self._transport = transport
-        if len(self._room.callers) >= MOST:
-            next(iter(self._room.callers)).drop()
-        self._room.callers[self] = None
+        self.peer = (transport.get_extra_info("peername") or ("",))[0]
+        self._room.enter(self)
         self._wait(PATIENCE)
 
     def connection_lost(self, _problem: Exception | None) -> None:
         self._forget()
-        self._room.callers.pop(self, None)
+        self._room.leave(self)
         if self._timer is not None:
             self._timer.cancel()
 
@@ -178,16 +172,17 @@ class _Caller(asyncio.Protocol):
 
     def pause_writing(self) -> None:
         """Who asks and does not read what we say is left alone."""
+        self._is_behind = True
         self._transport.pause_reading()
 
     def resume_writing(self) -> None:
+        self._is_behind = False
         self._transport.resume_reading()
 
     # What httptools tells
 
     def on_message_begin(self) -> None:
-        self._room.callers.pop(self, None)
-        self._room.callers[self] = None
+        self._room.ask(self)
         self._wait(DEADLINE)
 
     def on_url(self, url: bytes) -> None:
@@ -224,7 +219,7 @@ class _Caller(asyncio.Protocol):
         self._wait(PATIENCE)
         reply = self._answer(Asked(method, path, body))
         self._answered += 1
-        lasts = self._parser.should_keep_alive() and self._answered < BURST
+        lasts = self._parser.should_keep_alive() and self._answered < BURST and not self._is_behind
         self._write(reply, lasts=lasts, with_body=method != "HEAD")
 
     def _write(self, reply: Reply, *, lasts: bool, with_body: bool = True) -> None:

@@ -16,17 +16,20 @@ from urllib.parse import urlsplit
 from reroll import __version__
 from reroll.http.connection import Connection as HttpConnection
 from reroll.http.dial import Address
-from reroll.http.errors import HttpError, NoProxy, ProxyRefused, Untrusted
+from reroll.http.errors import HttpError, NoProxy, NoServer, ProxyRefused, Untrusted
 from reroll.http.pool import Pool
 from reroll.kube.auth import Access, Connection
 from reroll.kube.decode import LineSplitter
 from reroll.kube.errors import SILENCE, ApiError, AuthError, Unauthorized, Unavailable, from_answer
+from reroll.kube.outage import Outage
 from reroll.kube.wire import Request
 
 T = TypeVar("T")
 
 TLS_BUFFER = 16 * 1024
 LONGEST_ERROR = 64 * 1024
+_NOT_READY = frozenset((401, 403, 429))
+"""What an API server that has just started may answer to anything; 5xx is no better."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +91,7 @@ class Client:
             always=[("User-Agent", f"reroll/{__version__}"), ("Accept-Encoding", "identity")],
         )
         self._prefix = urlsplit(route.server).path
+        self.outage = Outage()
 
     async def __aenter__(self) -> Self:
         shrink_tls_buffers()
@@ -177,10 +181,15 @@ class Client:
                 trust=access.ssl,
             )
             status = answer.status
+        except (NoServer, NoProxy, ProxyRefused):
+            self.outage.began()
+            raise
         finally:
             if self._on_call:
                 seconds = asyncio.get_running_loop().time() - started
                 self._on_call(Call(request, status, seconds))
+        if status < 500 and status not in _NOT_READY:
+            self.outage.ended()
         if status >= 300:
             try:
                 body = await answer.body(LONGEST_ERROR)

@@ -6,17 +6,17 @@ Guarantees
   even if the event loop hangs.
 - Only local, monotonic time counts: the times in the Lease are for people, so clocks may differ.
 - On the way out the Lease is given up, so that another takes over at once.
+- Slowness alone costs nobody the lead: a holder sends a renewal every `retry_period`, whether the
+  one before it was answered or not, so answers may take `renew_deadline - retry_period`. The Lease
+  is taken on the condition that it was not written since it was read.
 
 Assumption: clocks run about equally fast. Caveat: a Lease does not fence. A write that was on its
 way when leadership ended may still arrive, so every write must be harmless from two leaders.
 """
 
 import asyncio
-import math
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from dataclasses import dataclass
-from enum import Enum
 from typing import NoReturn, TypedDict, Unpack
 
 import msgspec
@@ -24,19 +24,19 @@ import msgspec
 from reroll.clock import Clock
 from reroll.kube import resources, wire
 from reroll.kube.client import Client
-from reroll.kube.errors import AlreadyExists, ApiError, Conflict, Malformed, NotFound, Unavailable
+from reroll.kube.election import Move, Record, Timing, View, decide, observe, renewed
+from reroll.kube.errors import (
+    AlreadyExists,
+    ApiError,
+    Conflict,
+    Invalid,
+    Malformed,
+    NotFound,
+    Unavailable,
+)
 
 RELEASE_TIMEOUT = 3.0
-
-
-class Record(msgspec.Struct, frozen=True, rename="camel"):
-    """The `spec` of a Lease; its times are only compared for being equal."""
-
-    holder_identity: str | None = None
-    lease_duration_seconds: int | None = None
-    acquire_time: str | None = None
-    renew_time: str | None = None
-    lease_transitions: int | None = None
+USUAL = Timing.of(7.0)
 
 
 class _Meta(msgspec.Struct, frozen=True, rename="camel"):
@@ -51,87 +51,10 @@ class _Lease(msgspec.Struct, frozen=True):
 _LEASE = msgspec.json.Decoder(_Lease)
 
 
-@dataclass(frozen=True, slots=True)
-class Timing:
-    """All in seconds."""
-
-    lease_duration: float
-    renew_deadline: float
-    retry_period: float
-
-    def __post_init__(self) -> None:
-        if not self.lease_duration > self.renew_deadline > self.retry_period > 0:
-            raise ValueError(
-                "leader election needs lease_duration > renew_deadline > retry_period > 0, "
-                f"not {self.lease_duration}, {self.renew_deadline}, {self.retry_period}"
-            )
-
-    @property
-    def declared_duration(self) -> int:
-        """Whole seconds, as a Lease has them; rounded up, to be on the safe side."""
-        return max(1, math.ceil(self.lease_duration))
-
-
-@dataclass(frozen=True, slots=True)
-class View:
-    """What one contender knows; times are its own monotonic seconds."""
-
-    record: Record | None = None
-    """The Lease as last seen; `None`: there is none."""
-    observed_at: float = 0.0
-    """When this record was first seen."""
-    renewed_at: float | None = None
-    """When the last good renewal was sent; `None`: not leading."""
-
-
-class Move(Enum):
-    CREATE = "there is no Lease: make it"
-    TAKE = "the Lease is free: take it"
-    RENEW = "we hold it: say so again"
-    WAIT = "another holds it"
-    LOST = "we led, and must not any more"
-
-
-def decide(view: View, me: str, timing: Timing, now: float) -> Move:
-    """What to do next."""
-    holder = (view.record.holder_identity if view.record else None) or ""
-    if view.renewed_at is not None:
-        late = now >= view.renewed_at + timing.renew_deadline
-        return Move.LOST if late or holder not in {me, ""} else Move.RENEW
-    if view.record is None:
-        return Move.CREATE
-    declared = view.record.lease_duration_seconds or timing.declared_duration
-    free = holder in {me, ""} or now >= view.observed_at + declared
-    return Move.TAKE if free else Move.WAIT
-
-
-def observe(view: View, record: Record | None, now: float) -> View:
-    """The view after the Lease was read; only a changed record restarts its time."""
-    if record == view.record and record is not None:
-        return view
-    return View(record, now, view.renewed_at)
-
-
-def renewed(record: Record | None, me: str, timing: Timing, at: str) -> Record:
-    """The record with which `me` takes or renews the Lease."""
-    old = record or Record()
-    mine = old.holder_identity == me
-    first = record is None or mine
-    return Record(
-        holder_identity=me,
-        lease_duration_seconds=timing.declared_duration,
-        acquire_time=old.acquire_time if mine else at,
-        renew_time=at,
-        lease_transitions=(old.lease_transitions or 0) + (0 if first else 1),
-    )
-
-
 class Contending(TypedDict, total=False):
-    """How to contend for a Lease: times in seconds, and callbacks."""
+    """How to contend for a Lease."""
 
-    lease_duration: float
-    renew_deadline: float
-    retry_period: float
+    timing: Timing
     on_started: Callable[[], None]
     on_stopped: Callable[[], None]
 
@@ -156,13 +79,11 @@ class Leadership:
         self._where = (resources.LEASES, namespace, name)
         self._on_started = how.get("on_started")
         self._on_stopped = how.get("on_stopped")
-        self._timing = Timing(
-            how.get("lease_duration", 15.0),
-            how.get("renew_deadline", 10.0),
-            how.get("retry_period", 2.0),
-        )
+        self._timing = how.get("timing", USUAL)
         self._view = View()
         self._version = ""
+        self._taken = asyncio.Event()
+        """Another holds the Lease that we held."""
 
     @property
     def is_leader(self) -> bool:
@@ -179,22 +100,46 @@ class Leadership:
     async def run(self) -> NoReturn:
         try:
             while True:
-                try:
-                    await self._turn()
-                    self.problem = None
-                except ApiError as error:
-                    self.problem = f"cannot hold the lease {'/'.join(self._where[1:])}: {error}"
-                self._stop_if_lost()
-                await asyncio.sleep(self._pause())
+                if self._view.renewed_at is None:
+                    await self._attempt(self._contend)
+                    await asyncio.sleep(self._pause())
+                else:
+                    await self._hold()
         finally:
             await self._release()
 
-    async def _turn(self) -> None:
-        if self._view.renewed_at is None:
-            await self._look()
+    async def _attempt(self, turn: Callable[[], Awaitable[None]]) -> None:
+        try:
+            await turn()
+            self.problem = None
+        except ApiError as error:
+            self.problem = f"cannot hold the lease {'/'.join(self._where[1:])}: {error}"
+
+    async def _contend(self) -> None:
+        await self._look()
+        await self._act_on_news()
+
+    async def _hold(self) -> None:
+        """Renew until the lead is lost, without waiting for the answers to earlier renewals."""
+        renewals: set[asyncio.Task[None]] = set()
+        try:
+            while not (self._taken.is_set() or self._is_lost()):
+                renewal = asyncio.create_task(self._attempt(self._act_on_news))
+                renewals.add(renewal)
+                renewal.add_done_callback(renewals.discard)
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(self._pause()):
+                        await self._taken.wait()
+        finally:
+            for renewal in renewals:
+                renewal.cancel()
+            await asyncio.gather(*renewals, return_exceptions=True)
+        self._stop()
+
+    async def _act_on_news(self) -> None:
         try:
             await self._act()
-        except (Conflict, AlreadyExists, NotFound):
+        except (Conflict, AlreadyExists, NotFound, Invalid):
             # Someone else wrote: see what is there now, and act on that.
             await self._look()
             await self._act()
@@ -211,26 +156,39 @@ class Leadership:
     async def _look(self) -> None:
         record: Record | None = None
         try:
-            lease = _decoded(await self._send(wire.get(*self._where), self._time_left()))
+            lease = _decoded(await self._send(wire.get(*self._where)))
             record, self._version = lease.spec or Record(), lease.metadata.resource_version
         except NotFound:
             self._version = ""
         self._view = observe(self._view, record, self._clock.monotonic())
+        if self._view.renewed_at is not None and self._is_lost():
+            self._taken.set()
 
     async def _write(self, *, create: bool) -> None:
         sent_at = self._clock.monotonic()
         at = self._clock.now().strftime("%Y-%m-%dT%H:%M:%S.%fZ")
-        record = renewed(self._view.record, self.identity, self._timing, at)
-        request = self._created(record) if create else self._patched(record)
-        lease = _decoded(await self._send(request, self._time_left()))
-        self._version = lease.metadata.resource_version
         started = self._view.renewed_at is None
-        self._view = View(record, sent_at, renewed_at=sent_at)
-        if started and self._on_started:
-            self._on_started()
+        record = renewed(self._view.record, self.identity, self._timing, at)
+        if create:
+            request = self._created(record)
+        elif started or self.holder != self.identity:
+            request = self._claimed(record)
+        else:
+            request = self._if_ours(renewTime=at)
+        lease = _decoded(await self._send(request))
+        if self._taken.is_set() and not started:
+            return
+        self._version = lease.metadata.resource_version
+        # Of renewals that overtake each other, the one that was sent last counts.
+        self._view = View(record, sent_at, max(sent_at, self._view.renewed_at or 0.0))
+        if started:
+            self._taken.clear()
+            if self._on_started:
+                self._on_started()
 
-    async def _send(self, request: wire.Request, seconds: float) -> bytes:
-        """Within `seconds`, also if it waits for other requests or for a credential."""
+    async def _send(self, request: wire.Request, seconds: float | None = None) -> bytes:
+        """In time to be of use, also if it waits for other requests or for a credential."""
+        seconds = seconds or self._timing.renew_deadline
         try:
             async with asyncio.timeout(seconds):
                 return await self._client.send(request, timeout=seconds, urgent=True)
@@ -242,42 +200,45 @@ class Leadership:
         resource, namespace, name = self._where
         return wire.create(resource, namespace, {"metadata": {"name": name}, "spec": record})
 
-    def _patched(self, record: Record) -> wire.Request:
+    def _claimed(self, record: Record) -> wire.Request:
+        """Unless it was written since it was read."""
         guard = {"resourceVersion": self._version}
         return wire.merge_patch(*self._where, {"metadata": guard, "spec": record})
 
-    def _stop_if_lost(self) -> None:
+    def _if_ours(self, **fields: str | int) -> wire.Request:
+        """Unless another took it; other writes of ours may be under way."""
+        ours = {"op": "test", "path": "/spec/holderIdentity", "value": self.identity}
+        edits = ({"op": "add", "path": f"/spec/{key}", "value": fields[key]} for key in fields)
+        return wire.json_patch(*self._where, [ours, *edits])
+
+    def _is_lost(self) -> bool:
         now = self._clock.monotonic()
-        if decide(self._view, self.identity, self._timing, now) is Move.LOST:
-            self._stop()
+        return decide(self._view, self.identity, self._timing, now) is Move.LOST
 
     def _stop(self) -> None:
         self._view = View(self._view.record, self._view.observed_at)
         if self._on_stopped:
             self._on_stopped()
 
-    def _time_left(self) -> float:
-        """No request of a leader may outlast its leadership."""
-        renewed_at = self._view.renewed_at
-        if renewed_at is None:
-            return self._timing.renew_deadline
-        left = renewed_at + self._timing.renew_deadline - self._clock.monotonic()
-        return max(left, 0.001)
-
     def _pause(self) -> float:
-        period = self._timing.retry_period
-        if self._view.renewed_at is None:
-            return self._clock.jitter(period)
-        return min(period, self._time_left())
+        """Until the next renewal; of a follower, until the next look, which is not a late one."""
+        period, now = self._timing.retry_period, self._clock.monotonic()
+        if self._view.renewed_at is not None:
+            left = self._view.renewed_at + self._timing.renew_deadline - now
+            return max(min(period, left), 0.001)
+        record = self._view.record or Record()
+        declared = record.lease_duration_seconds or self._timing.declared_duration
+        free_in = self._view.observed_at + declared - now
+        look_in = self._clock.jitter(period / 2)
+        return min(look_in, free_in) if free_in > 0 else look_in
 
     async def _release(self) -> None:
         if self._view.renewed_at is None:
             return
-        old = self._view.record or Record()
         self._stop()
-        free = msgspec.structs.replace(old, holder_identity="", lease_duration_seconds=1)
         with suppress(ApiError):
-            await self._send(self._patched(free), RELEASE_TIMEOUT)
+            free = self._if_ours(holderIdentity="", leaseDurationSeconds=1)
+            await self._send(free, RELEASE_TIMEOUT)
 
 
 def _decoded(body: bytes) -> _Lease:

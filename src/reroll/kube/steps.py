@@ -14,7 +14,9 @@ happened; `step` answers with the new state.
 Two streams in a row that say nothing at all, not even a bookmark, mean a new list too: a server
 whose store was restored from a backup is silent about versions it has not reached again.
 
-A refused permission (403) changes nothing but the pace. Failures in a row are only forgotten when
+A refused permission (403) changes nothing but the pace. One that was granted before is doubted at
+first: an API server that has just started refuses everything until it has read who may do what.
+Failures in a row are only forgotten when
 a watch made progress, so that a server that lists well and fails every watch is not listed without
 a pause.
 """
@@ -37,6 +39,8 @@ from reroll.kube.errors import (
 
 Health = Literal["starting", "listing", "watching", "absent", "forbidden", "failing"]
 PATIENCE_WITH_STREAMS = 3
+DOUBTS = 4
+"""Refusals in a row of what was allowed before, until they are believed."""
 _VERSION_UNKNOWN = "ResourceVersionTooLarge"
 
 
@@ -82,6 +86,10 @@ class State:
     failures: int = 0
     relists: int = 0
     """Relists in a row after which no watch made progress."""
+    allowed: bool = False
+    """The server let us list or watch, and has not taken that back."""
+    refusals: int = 0
+    """Refusals in a row that are not believed yet."""
     silent: bool = False
     """The last stream was open and said nothing until it was given up."""
     wait: float = 0.0
@@ -146,8 +154,7 @@ def step(state: State, happened: Happening, pace: Pace) -> State:
     """The state after `happened`."""
     match happened:
         case Opened():
-            health: Health = "watching" if state.phase is Phase.WATCH else "listing"
-            return replace(state, health=health, problem=None, wait=0.0, backoff=0.0)
+            return _healthy(state, "watching" if state.phase is Phase.WATCH else "listing")
         case Paged(continue_):
             return replace(_healthy(state, "listing"), continue_=continue_)
         case Listed(version):
@@ -163,7 +170,8 @@ def step(state: State, happened: Happening, pace: Pace) -> State:
 
 
 def _healthy(state: State, health: Health) -> State:
-    return replace(state, health=health, problem=None, wait=0.0, backoff=0.0)
+    good = replace(state, health=health, problem=None, wait=0.0, backoff=0.0)
+    return replace(good, allowed=True, refusals=0)
 
 
 def _advanced(state: State, version: str, *, progress: bool) -> State:
@@ -186,9 +194,10 @@ def _failed(state: State, error: ApiError, doing: str, pace: Pace) -> State:
     if isinstance(error, NotFound):
         # The API or CRD is absent: nothing to complain of, only something to look for.
         relist = _from_the_start(again)
-        return replace(relist, health="absent", problem=None, failures=0, backoff=pace.absent)
+        absent = replace(relist, health="absent", problem=None, failures=0, backoff=pace.absent)
+        return replace(absent, allowed=True, refusals=0)
     if isinstance(error, Forbidden):
-        return replace(again, health="forbidden", backoff=pace.forbidden)
+        return _refused(again, pace)
     if _needs_list(state, error):
         # The server is there: how long it was away is no reason to wait once more.
         backoff, relists = pace.after(state.relists), state.relists + 1
@@ -197,6 +206,14 @@ def _failed(state: State, error: ApiError, doing: str, pace: Pace) -> State:
     if state.phase is Phase.STREAM and isinstance(error, Invalid | Rejected):
         return replace(again, phase=Phase.PAGES, streams=False, problem=None, backoff=0.0)
     return _pausing(again, error, pace)
+
+
+def _refused(state: State, pace: Pace) -> State:
+    refusals = state.refusals + 1
+    if state.allowed and refusals <= DOUBTS:
+        backoff = pace.after(refusals)
+        return replace(state, health="failing", refusals=refusals, backoff=backoff)
+    return replace(state, health="forbidden", allowed=False, refusals=0, backoff=pace.forbidden)
 
 
 def _needs_list(state: State, error: ApiError) -> bool:

@@ -126,8 +126,10 @@ class Watch(Generic[T]):
 
     async def run(self) -> NoReturn:
         while True:
-            if delay := self._now.wait + self._clock.jitter(self._now.backoff):
-                await asyncio.sleep(delay)
+            if self._now.wait:
+                await asyncio.sleep(self._now.wait)
+            if self._now.backoff:
+                await self._client.outage.pause(self._clock.jitter(self._now.backoff))
             if self._now.phase is Phase.PAGES:
                 await self._next_page()
             else:

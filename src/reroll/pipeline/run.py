@@ -32,7 +32,6 @@ from reroll.pipeline.work import Options, Stage, Work
 
 TIDY_WITHIN = timedelta(seconds=10)
 NOT_LOST = "it is written down, and the next `reroll sync` or a controller goes on"
-UNPACED = 1_000_000
 Begin = Callable[["Run", Work, datetime], Awaitable[None]]
 """Makes a workload roll before its deadline, and says in the work what came of it."""
 Act = Callable[[], Awaitable[Outcome]]
@@ -50,8 +49,7 @@ class Run:
     ) -> None:
         self._client, self._clock, self._options, self._hooks = client, clock, options, hooks
         self._observer, self._world = listing.observer, listing.world
-        pacer = Pacer(clock, UNPACED, UNPACED)
-        self.executor = Executor(client, clock, listing.observer, pacer)
+        self.executor = Executor(client, clock, listing.observer, Pacer(clock))
         self._follow = Follow(client, clock, listing.observer, options, hooks)
         self._job_reports: dict[Key, asyncio.Queue[Report]] = {}
         self.problems: dict[str, Problem] = {}

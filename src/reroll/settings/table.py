@@ -183,7 +183,7 @@ class Settings(msgspec.Struct, frozen=True):
     ] = "reroll"
     lease_duration: Annotated[
         timedelta, About(RUN, "how long a dead leader is waited for", "15s", SECOND)
-    ] = timedelta(seconds=15)
+    ] = timedelta(seconds=7)
     digest_key: Annotated[
         str,
         About(RUN, "name of the Secret with the key for digests of Secrets", "reroll-digest-key"),
@@ -191,6 +191,14 @@ class Settings(msgspec.Struct, frozen=True):
     listen: Annotated[
         Address, About(RUN, "address for /metrics, /healthz and /readyz; empty: none", ":9090")
     ] = Address(":8080")
+    probes: Annotated[
+        Address,
+        About(
+            RUN,
+            "address for /healthz and /readyz alone, so that those who ask for metrics do not stand before the kubelet; empty: none",
+            ":8081",
+        ),
+    ] = Address("")
     webhook: Annotated[
         Address,
         About(
@@ -207,6 +215,14 @@ class Settings(msgspec.Struct, frozen=True):
             "reroll-webhook.reroll.svc",
         ),
     ] = Hosts(())
+    webhook_client_ca: Annotated[
+        str,
+        About(
+            RUN,
+            "file with the authorities that sign the client certificate of the API server; empty: none is asked for",
+            "/etc/reroll/client-ca.crt",
+        ),
+    ] = ""
     webhook_configuration: Annotated[
         str,
         About(RUN, "MutatingWebhookConfiguration whose caBundle is kept current", "reroll-pins"),

@@ -131,6 +131,7 @@ def test_values_about_the_pod_become_values_of_our_chart() -> None:
 
     assert yaml.safe_load(done.stdout) == {
         "settings": {"auto-all": True},
+        "features": {"trigger": True, "recreate": True},
         "replicas": 2,
         "nodeSelector": {"disk": "ssd"},
         "podSecurityContext": {"runAsUser": 1000},
@@ -141,10 +142,13 @@ def test_values_about_the_pod_become_values_of_our_chart() -> None:
     assert "#   reloader.serviceMonitor.namespace: about the objects" in done.stdout
 
 
-def test_values_that_ask_for_nothing_are_values_too() -> None:
+def test_values_that_ask_for_nothing_switch_on_what_reloader_does_unasked() -> None:
     done = migrate("flags", "--values", "-", "--chart", given="reloader: {isArgoRollouts: true}")
 
-    assert yaml.safe_load(done.stdout) == {}
+    assert yaml.safe_load(done.stdout) == {"features": {"trigger": True, "recreate": True}}
+    left = of_values({"reloader": {"ignoreJobs": True, "ignoreCronJobs": True}})
+    assert "features" not in left.chart
+    assert of_values({"updateBurst": 10}).chart == {"settings": {"burst": 10}}
 
 
 @pytest.mark.parametrize(

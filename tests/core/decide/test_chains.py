@@ -38,7 +38,7 @@ def names(rows: Any) -> list[str]:
 
 def test_the_order_of_the_first_chain() -> None:
     """Each row may stop what those below it would do: changing the order changes behaviour."""
-    assert names(STANDING) == ["ended", "not_enabled", "unread"]
+    assert names(STANDING) == ["ended", "not_enabled", "crowded", "unread"]
 
 
 def test_the_order_of_the_second_chain() -> None:
@@ -64,16 +64,16 @@ def test_the_order_of_the_second_chain() -> None:
     ]
 
 
-ACTS = (Act.REPAIR, Act.CONTINUE, Act.RECORD_IDLE, Act.UNPIN, Act.PIN, Act.ROLL)
+ACTS = (Act.RECORD, Act.REPAIR, Act.CONTINUE, Act.RECORD_IDLE, Act.UNPIN, Act.PIN, Act.ROLL)
 NEEDED = {
-    # ................ repair continue idle unpin pin roll
-    "contested": "     -      -        -    -     yes -",
-    "source_missing": "yes    yes      yes  -     yes yes",
-    "held": "          -      yes      yes  yes   yes yes",
-    "paused": "        -      -        -    yes   yes yes",
-    "resting": "       -      -        -    -     yes yes",
-    "debouncing": "    -      -        -    yes   yes yes",
-    "paced": "         -      -        -    yes   yes yes",
+    # ................ record repair continue idle unpin pin roll
+    "contested": "     -      -      -        -    -     yes -",
+    "source_missing": "-      yes    yes      yes  -     yes yes",
+    "held": "          -      -      yes      yes  yes   yes yes",
+    "paused": "        -      -      -        -    yes   yes yes",
+    "resting": "       -      -      -        -    -     yes yes",
+    "debouncing": "    -      -      -        -    yes   yes yes",
+    "paced": "         yes    -      -        yes  yes   yes yes",
 }
 
 
@@ -139,6 +139,12 @@ HOLDS: dict[str, tuple[Snapshot, Reason]] = {
         look(policy={"debounce": timedelta(seconds=1)}), Reason.DEBOUNCING,
     ),
     "a roll before its turn": (look(turn_at=SOON), Reason.PACED),
+    "a record before its turn": (
+        look(msgspec.structs.replace(CURRENT, s={}), turn_at=SOON), Reason.PACED,
+    ),
+    "a record for pods that start later, before its turn": (
+        look(changes=IDLE, turn_at=SOON), Reason.PACED,
+    ),
     "pins that were just removed": (look(CONTESTED, policy=REVISED), Reason.PINS_REMOVED),
     "pins that are held": (look(PINNED, policy=REVISED | HELD), Reason.HELD),
     "pins before their turn": (look(PINNED, policy=REVISED, turn_at=SOON), Reason.PACED),
@@ -188,9 +194,6 @@ def test_where_there_is_nothing_to_do_there_are_no_actions(seen: Snapshot, reaso
 
 GIVEN: dict[str, tuple[Snapshot, Reason]] = {
     "evictions go on before another roll's turn": (look(EVICTING, turn_at=SOON), Reason.CONTINUED),
-    "a record for pods that start later needs no turn": (
-        look(changes=IDLE, turn_at=SOON), Reason.RECORDED,
-    ),
     "what is there is adopted while it is held": (
         snapshot({APP: content({"a": "x"}, Moment(by=90))}, policy=msgspec.structs.replace(
             EAGER, **HELD)), Reason.ADOPTED,

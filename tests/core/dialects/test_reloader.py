@@ -218,7 +218,7 @@ BAD: dict[str, tuple[dict[str, str], str, str]] = {
     "an excluded name": (
         {SECRET_BUT: "db-.*"}, SECRET_BUT, "'db-.*' is not a name; what is excluded is no pattern",
     ),
-    "a duration": ({PAUSE_PERIOD: "soon"}, PAUSE_PERIOD, """'soon' is not a duration; write e.g. "5m\""""),
+    "a duration": ({PAUSE_PERIOD: "soon"}, PAUSE_PERIOD, """'soon' is not a duration of at most a year; write e.g. "5m\""""),
     "a time": ({PAUSED_AT: "now"}, PAUSED_AT, "'now' is not a time; the Deployment is left paused"),
     "a strategy": (
         {DOMAIN + "rollout-strategy": "x"}, DOMAIN + "rollout-strategy",

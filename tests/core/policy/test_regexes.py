@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reroll.core.policy.regexes import LONGEST, compiled, is_plain
+from reroll.core.policy.regexes import compiled, is_plain
+from reroll.core.tables import limits
 
 NAMES = ["app", "app-1", "app-12", "app.config", "my-app", "a", "aaaa", "b", "ab", "1-2-3", "foo"]
 EXPRESSIONS = [
@@ -55,7 +56,8 @@ BAD = {
     "*a": "no argument for repetition operator: *", "a**": "bad repetition operator: **",
     "[c-a]": "invalid character class range: c-a", "a{2000}": "invalid repetition size: {2000}",
     "(?=a)": "invalid perl operator: (?=", "((a{100}){100}){100}": "invalid repetition size",
-    "a" * (LONGEST + 1): "it is longer than 1000 characters", "\\": "trailing \\",
+    "a" * (limits.REGEX_LENGTH.number + 1): "it is longer than 1000 characters",
+    "\\": "trailing \\",
 }  # fmt: skip
 
 

@@ -2,9 +2,9 @@
 
 import base64
 import json
+import tracemalloc
 from typing import Any
 
-import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -13,11 +13,26 @@ from tests.features.admission.every_field import ANNOTATION, PINS, paths, pod_sp
 from reroll.core.revisions.pins import PINS as NAME
 from reroll.core.revisions.pins import read_pins, rewrites, write_pins
 from reroll.core.tables.fields import PINNED_FIELDS, POD_FIELDS
-from reroll.features.admission.webhook import answer, patch
+from reroll.features.admission import webhook
+from reroll.features.admission.webhook import answer
+from reroll.http.server import Asked
 
 
 def pod(annotation: str = ANNOTATION) -> dict[str, Any]:
     return {"metadata": {"name": "p", "annotations": {NAME: annotation}}, "spec": pod_spec()}
+
+
+def asked(of: Any) -> dict[str, Any]:
+    """What the webhook says to a review of this pod."""
+    body = {"apiVersion": "admission.k8s.io/v1", "request": {"uid": "u", "object": of}}
+    found: dict[str, Any] = json.loads(answer(json.dumps(body).encode()))
+    return found
+
+
+def patch(of: dict[str, Any]) -> list[dict[str, Any]]:
+    """The operations in it."""
+    encoded = asked(of)["response"].get("patch")
+    return json.loads(base64.b64decode(encoded)) if encoded else []
 
 
 def patched(value: Any, operations: list[dict[str, Any]]) -> Any:
@@ -105,19 +120,86 @@ def test_whatever_a_spec_looks_like_it_is_walked_without_an_error(spec: dict[str
 
 
 def test_the_webhook_answers_with_a_patch_only_where_one_is_needed() -> None:
-    def asked(of: dict[str, Any]) -> dict[str, Any]:
-        body = {"apiVersion": "admission.k8s.io/v1", "request": {"uid": "u", "object": of}}
-        return json.loads(answer(json.dumps(body).encode()))
-
     assert asked(pod("configmap/nobody=x"))["response"] == {"uid": "u", "allowed": True}
     assert asked({"metadata": {"name": "p"}, "spec": pod_spec()})["response"]["allowed"]
     found = asked(pod())
     assert (found["kind"], found["apiVersion"]) == ("AdmissionReview", "admission.k8s.io/v1")
     assert found["response"]["patchType"] == "JSONPatch"
-    assert json.loads(base64.b64decode(found["response"]["patch"])) == patch(pod())
 
 
-@pytest.mark.parametrize("body", [b"", b"{}", b'{"request": {"uid": 1, "object": {}}}', b"\xff"])
-def test_what_is_no_review_is_refused(body: bytes) -> None:
-    with pytest.raises(msgspec.DecodeError):
+def review(pod: bytes) -> bytes:
+    return b'{"request": {"uid": "u", "object": %s}}' % pod
+
+
+HOSTILE = {
+    "a list that no pod has": b'{"a": [%s{}]}',
+    "containers": b'{"spec": {"containers": [%s{}]}}',
+    "volumes": b'{"spec": {"volumes": [%s{}]}}',
+}
+
+
+@pytest.mark.parametrize("form", HOSTILE.values(), ids=HOSTILE)
+def test_a_body_of_many_objects_is_turned_away_before_it_is_decoded(form: bytes) -> None:
+    room = (webhook.LARGEST - 200) // 3
+    body = review(form % (b"{}," * room))
+    assert len(body) <= webhook.LARGEST
+    tracemalloc.start()
+    try:
+        with pytest.raises(webhook.TooLargeError, match="objects"):
+            answer(body)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 100_000
+
+
+COSTLY = {
+    "as many objects as it takes": b'{"spec": {"volumes": [%s{}]}}' % (b"{}," * 249_000),
+    "lists": b'{"spec": {"containers": [%s{}]}}' % (b'{"env":[],"envFrom":[]},' * 130_000),
+    "names": b'{"spec": {"volumes": [%s{}]}}' % (b'{"secret":{"secretName":"a"}},' * 100_000),
+    "skipped": b'{"a": [%s0], "metadata": {"b": {%s"b": 0}}}' % (b"0," * 10**6, b'"b":0,' * 10**5),
+    "annotations": b'{"metadata": {"annotations": {%s"a": ""}}}'
+    % b"".join(b'"%d":"",' % i for i in range(250_000)),
+}
+
+
+@pytest.mark.parametrize("pod", COSTLY.values(), ids=COSTLY)
+def test_a_body_is_in_memory_at_most_a_few_times_what_it_may_be_in_bytes(pod: bytes) -> None:
+    body = review(pod)
+    assert len(body) <= webhook.LARGEST
+    tracemalloc.start()
+    try:
         answer(body)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 8 * webhook.LARGEST
+
+
+def test_pins_and_fields_without_measure_are_refused() -> None:
+    many = ",".join(f"secret/a{i}=b" for i in range(20_000))
+    with pytest.raises(webhook.TooLargeError, match="characters"):
+        patch(pod(many))
+    volume = {"secret": {"secretName": "a"}}
+    one = {"metadata": {"annotations": {NAME: "secret/a=b"}}}
+    with pytest.raises(webhook.TooLargeError, match="fields"):
+        patch({**one, "spec": {"volumes": [volume] * (webhook.MOST_REWRITES + 1)}})
+    found = patch({**one, "spec": {"volumes": [volume] * webhook.MOST_REWRITES}})
+    assert len(found) == webhook.MOST_REWRITES
+
+
+DEEP = b"[" * 100_000 + b"]" * 100_000
+NO_REVIEWS = {
+    "nothing": b"",
+    "no request": b"{}",
+    "a number for a uid": b'{"request": {"uid": 1, "object": {}}}',
+    "no UTF-8": b"\xff",
+    "half a character": b'{"request": {"uid": "\\ud800", "object": {}}}',
+    "deep where nobody looks": b'{"request": {"uid": "u", "object": {"a": %s}}}' % DEEP,
+    "deep where pins concern it": b'{"request": {"uid": "u", "object": {"spec": %s}}}' % DEEP,
+}
+
+
+@pytest.mark.parametrize("body", NO_REVIEWS.values(), ids=NO_REVIEWS)
+def test_what_is_no_review_is_refused(body: bytes) -> None:
+    assert webhook._answer(Asked("POST", "/pins", body)).status == 400

@@ -4,7 +4,8 @@ from reroll.answers.doctor import admission, server
 from reroll.answers.doctor.findings import Finding
 from reroll.clock import Clock
 from reroll.engine import admission_objects
-from reroll.engine.rewriters import NAME_LABEL, Installed
+from reroll.engine.admission_objects import NAME_LABEL
+from reroll.engine.rewriters import Installed
 from reroll.kube import resources
 from reroll.kube.objects import Stub
 from reroll.kube.view import ListedWorkload, View

@@ -23,6 +23,8 @@ class Tool(NamedTuple):
     flags: tuple[Row, ...]
     variables: tuple[Row, ...]
     values: tuple[Value, ...]
+    features: Mapping[str, str] = {}
+    """What it does that our chart has to be asked for, each with the kind that it is done to."""
 
     def row(self, name: str) -> Row | None:
         """The row of a flag or variable; Go takes one dash or two."""
@@ -31,7 +33,10 @@ class Tool(NamedTuple):
 
 
 TOOLS = (
-    Tool("reloader", "Reloader", reloader.FLAGS, reloader.VARIABLES, reloader.VALUES),
+    Tool(
+        *("reloader", "Reloader", reloader.FLAGS, reloader.VARIABLES, reloader.VALUES),
+        {"trigger": "CronJob", "recreate": "Job"},
+    ),
     Tool("wave", "Wave", wave.FLAGS, wave.VARIABLES, wave.VALUES),
 )
 
@@ -57,7 +62,10 @@ class Translation(NamedTuple):
     @property
     def chart(self) -> dict[str, Any]:
         """All values of our chart."""
-        return {**({"settings": self.settings} if self.settings else {}), **self.values}
+        left = self.settings.get("exclude-kinds", ())
+        needed = {name: True for name, kind in self.tool.features.items() if kind not in left}
+        parts = {"settings": self.settings, "features": needed}
+        return {**{name: part for name, part in parts.items() if part}, **self.values}
 
     @property
     def flags(self) -> list[str]:

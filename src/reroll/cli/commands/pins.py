@@ -12,7 +12,7 @@ from reroll.clock import SystemClock
 from reroll.core.model.key import Key
 from reroll.core.policy.selectors import parse_selector
 from reroll.engine import admission_objects
-from reroll.engine.admission_objects import NAME, OFF, SWITCH, Manifest, Mode
+from reroll.engine.admission_objects import EXEMPT, NAME, OFF, SWITCH, Manifest, Mode
 from reroll.engine.rewriters import Installation, installations
 from reroll.features.admission import install, modes
 from reroll.features.admission.install import Done
@@ -30,7 +30,8 @@ This is what has their pods use the copies, when the pods are made:
   template   nothing is installed: the controller writes the names into the templates
 
 Pods without the annotation of a pin are never looked at. A namespace with the label
-`{SWITCH}={OFF}` is left out; the controller uses `template` there.
+`{SWITCH}={OFF}` is left out, and so are kube-system and the controller's own; the controller
+uses `template` there.
 
   reroll pins install                        the best that the cluster can do
   reroll pins install --dry-run > pins.yaml  to put it into Git instead
@@ -85,6 +86,11 @@ def _add_install(parser: argparse.ArgumentParser) -> None:
         help="only namespaces with these labels (default: all but those that are switched off)",
     )
     parser.add_argument(
+        "--exclude-namespaces",
+        metavar="NAMES",
+        help=f"never these (default: {', '.join(EXEMPT)} and that of the controller)",
+    )
+    parser.add_argument(
         "--controller-namespace",
         metavar="NAME",
         help="where the controller and its Service are (default: that of the context)",
@@ -116,7 +122,7 @@ def _add_uninstall(parser: argparse.ArgumentParser) -> None:
 
 def _install(args: argparse.Namespace) -> int:
     wanted = None if args.mode == "auto" else Mode(args.mode)
-    only = _requirements(args.namespace_selector)
+    selected = _requirements(args.namespace_selector)
 
     async def action(view: View) -> int:
         home = args.controller_namespace or view.home
@@ -124,6 +130,7 @@ def _install(args: argparse.Namespace) -> int:
         if wanted and (problem := modes.problem(wanted, offers)):
             raise CommandError(problem)
         choice = modes.select(wanted, offers)
+        only = [*admission_objects.exempt(_excluded(args, choice, home)), *selected]
         if args.dry_run:
             print_yaml(modes.objects(choice, args.name, only))
             warn([_sentence(choice)])
@@ -191,6 +198,14 @@ def _requirements(text: str) -> list[Manifest]:
             Exit.USAGE,
         )
     return [admission_objects.expression(one) for one in selector.requirements]
+
+
+def _excluded(args: argparse.Namespace, choice: Choice, home: str) -> list[str]:
+    """What waits for the webhook must not be what serves it."""
+    if args.exclude_namespaces is not None:
+        return [name for name in args.exclude_namespaces.split(",") if name]
+    is_known = args.controller_namespace or choice.mode is Mode.WEBHOOK
+    return [*EXEMPT, home] if is_known else [*EXEMPT]
 
 
 # Uninstall

@@ -61,7 +61,9 @@ def run(args: argparse.Namespace) -> int:
     except* ConfigError as group:
         raise CommandError(str(group.exceptions[0]), Exit.USAGE) from None
     except* OSError as group:
-        raise CommandError(f"{group.exceptions[0]}; choose another with --listen") from None
+        raise CommandError(
+            f"{group.exceptions[0]}; choose another with --listen or --probes"
+        ) from None
     return Exit.OK
 
 
@@ -118,7 +120,7 @@ async def _supervise(context: Context, stop: asyncio.Event) -> None:
         on_drop=metrics.events_dropped.inc,
     )
     bus.subscribe(recorder)
-    metrics.measure(world.workloads, world.sources, queue)
+    metrics.measure(world.workloads, world.sources, rolling.backlog)
     supervisor = Supervisor(context, recorder)
     features: list[Feature] = [rolling, Checkup(context, recorder)]
     if settings.webhook:

@@ -18,7 +18,7 @@ from reroll.core.decide.plan import Plan, without_action
 from reroll.core.decide.standing import STANDING
 from reroll.core.decide.writing import WRITING, Act, Draft
 from reroll.core.dialects.table import ALL, Dialects
-from reroll.core.model.key import Problem
+from reroll.core.model.key import Problem, first_problems
 from reroll.core.model.record import LARGEST_RECORD, Unreadable, write
 from reroll.core.observe.snapshot import Snapshot
 from reroll.core.tables.annotations import STATE
@@ -39,7 +39,7 @@ def decide(snapshot: Snapshot, now: datetime, dialects: Dialects = ALL) -> Plan:
     if pause and pause.until and plan.reason is not Reason.RESUMED:
         look_at = min(plan.look_at, pause.until) if plan.look_at else pause.until
         plan = msgspec.structs.replace(plan, look_at=look_at)
-    problems = _problems(case)
+    problems = snapshot.policy.problems + _problems(case)
     return msgspec.structs.replace(plan, problems=problems) if problems else plan
 
 
@@ -59,13 +59,15 @@ def _permitted(case: Case, draft: Draft) -> Plan:
 
 
 def _problems(case: Case) -> tuple[Problem, ...]:
+    """What is wrong with it besides its annotations."""
     snapshot, record = case.snapshot, case.snapshot.workload.record
-    problems = snapshot.policy.problems + snapshot.workload.problems + snapshot.problems
+    problems = snapshot.workload.problems + snapshot.problems
     if isinstance(record, Unreadable):
         where = f"annotation {STATE} on {snapshot.workload.key}"
         problems += (Problem(f"{where} cannot be used: {record.why}; it is written again"),)
     problems += case.dialects.rivals(snapshot, case.comparison.changes)
-    return problems + pin_state.problems(snapshot)
+    of = f"what {snapshot.workload.key} refers to"
+    return first_problems(problems + pin_state.problems(snapshot), of)
 
 
 def _too_large(plan: Plan) -> Plan | None:
@@ -75,7 +77,9 @@ def _too_large(plan: Plan) -> Plan | None:
         return None
     if plan.reason is Reason.CONTINUED:  # It is there already, and gets smaller.
         return None
-    return without_action(Reason.TOO_MANY_SOURCES, f": {len(record.s)}; narrow its globs")
+    return without_action(
+        Reason.TOO_MANY_SOURCES, f": {len(record.s)}; narrow its globs, or name fewer"
+    )
 
 
 class Answer(NamedTuple):

@@ -12,6 +12,7 @@ from reroll.core.decide.case import Case
 from reroll.core.decide.plan import Plan, without_action
 from reroll.core.decide.standing import Check
 from reroll.core.decide.writing import Act
+from reroll.core.model.names import several
 from reroll.core.observe.snapshot import Snapshot
 from reroll.core.tables.reasons import Reason
 
@@ -33,7 +34,7 @@ def source_missing(case: Case) -> Plan | None:
     """New pods could not start."""
     if not case.comparison.missing:
         return None
-    names = ", ".join(str(reference.source) for reference in case.comparison.missing)
+    names = several([str(reference.source) for reference in case.comparison.missing])
     return without_action(Reason.SOURCE_MISSING, f": {names}; create it")
 
 
@@ -79,7 +80,7 @@ def debouncing(case: Case) -> Plan | None:
 
 
 def paced(case: Case) -> Plan | None:
-    """As many workloads roll as the configured rate allows."""
+    """As many workloads roll, and are recorded, as the configured rate allows."""
     turn = case.snapshot.turn_at
     if turn is None or case.now >= turn:
         return None
@@ -95,5 +96,5 @@ PERMISSION: tuple[Permission, ...] = (
     Permission(paused, _WRITES),
     Permission(resting, _REPLACES),
     Permission(debouncing, _WRITES),
-    Permission(paced, _WRITES),
+    Permission(paced, _WRITES | {Act.RECORD, Act.RECORD_IDLE}),
 )

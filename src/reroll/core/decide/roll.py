@@ -31,6 +31,7 @@ from reroll.core.dialects.rows import Roll
 from reroll.core.dialects.table import Dialects
 from reroll.core.model.digest import stamp
 from reroll.core.model.marks import Mark, own_mark
+from reroll.core.model.names import several
 from reroll.core.model.record import Record, RecordFields, Todo
 from reroll.core.observe.snapshot import Change, Snapshot
 from reroll.core.tables.kinds import Strategy
@@ -149,8 +150,8 @@ def _described(changes: tuple[Change, ...]) -> str:
     for change in changes:
         if not change.entry.endswith("#" + ",".join(sorted(change.keys))):
             keys |= change.keys
-    names = ", ".join(change.entry for change in changes)
-    return f"{names} changed" + (f" ({', '.join(sorted(keys))})" if keys else "")
+    names = several([change.entry for change in changes])
+    return f"{names} changed" + (f" ({several(sorted(keys))})" if keys else "")
 
 
 def _pin_fields(pins: Pins | None) -> RecordFields:
@@ -179,7 +180,7 @@ def pin(case: Case) -> Plan:
         reason, s=case.comparison.started_with, rolled=case.now, by=None, keys=None, todo=None,
         pins=text_of(recorded),
     )  # fmt: skip
-    names = ", ".join(f"{source.kind.lower()}/{source.name}" for source in sorted(pins))
+    names = several([f"{source.kind.lower()}/{source.name}" for source in sorted(pins)])
     patch = Patch((WriteRecord(record, unless_held=True), Pin(text_of(pins))))
     return Plan(
         reason,

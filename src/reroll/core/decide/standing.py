@@ -7,6 +7,8 @@ from collections.abc import Callable
 
 from reroll.core.decide.case import Case
 from reroll.core.decide.plan import Plan, without_action
+from reroll.core.model.names import several
+from reroll.core.tables import limits
 from reroll.core.tables.reasons import Reason
 
 Check = Callable[[Case], Plan | None]
@@ -26,14 +28,25 @@ def not_enabled(case: Case) -> Plan | None:
     return without_action(Reason.NOT_ENABLED if policy.enabled is None else Reason.OPTED_OUT)
 
 
+def crowded(case: Case) -> Plan | None:
+    """It has more sources than one workload may have, so not all of them are known."""
+    if not case.snapshot.crowded or not _needs_content(case):
+        return None
+    most = f"more than {limits.SOURCES.number}, or at more than {limits.USES.number} places"
+    return without_action(Reason.TOO_MANY_SOURCES, f": {most}; narrow its globs, or name fewer")
+
+
 def unread(case: Case) -> Plan | None:
     """Its sources are still being read, and what has to be done depends on them."""
-    repair = case.snapshot.policy.repair
-    needs_content = repair.waits if repair else not is_pause_over(case)
-    if not case.comparison.unread or not needs_content:
+    if not case.comparison.unread or not _needs_content(case):
         return None
-    names = ", ".join(str(reference.source) for reference in case.comparison.unread)
+    names = several([str(reference.source) for reference in case.comparison.unread])
     return without_action(Reason.WAITING, f": {names}")
+
+
+def _needs_content(case: Case) -> bool:
+    repair = case.snapshot.policy.repair
+    return repair.waits if repair else not is_pause_over(case)
 
 
 def is_pause_over(case: Case) -> bool:
@@ -45,4 +58,4 @@ def is_pause_over(case: Case) -> bool:
     return not goes_on
 
 
-STANDING: tuple[Check, ...] = (ended, not_enabled, unread)
+STANDING: tuple[Check, ...] = (ended, not_enabled, crowded, unread)

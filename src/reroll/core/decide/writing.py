@@ -28,6 +28,7 @@ from reroll.core.decide.plan import Plan, without_action
 from reroll.core.decide.roll import pin, rewriting, roll
 from reroll.core.decide.standing import is_pause_over
 from reroll.core.model.moment import Moment
+from reroll.core.model.names import several
 from reroll.core.model.record import Record, RecordFields, Unreadable, successor
 from reroll.core.observe.compare import is_newer_than_pods, oldest_pods
 from reroll.core.observe.snapshot import Change
@@ -38,7 +39,8 @@ from reroll.core.tables.reasons import Reason
 class Act(Enum):
     """What kind of act a draft is, as far as permissions go."""
 
-    NOTHING = "nothing, or only the record is written"
+    NOTHING = "nothing, or something that waits for nothing"
+    RECORD = "only the record is written"
     REPAIR = "what another tool did is undone"
     CONTINUE = "an earlier roll goes on"
     RECORD_IDLE = "a change is recorded for pods that start later"
@@ -191,7 +193,7 @@ def copy_missing(case: Case) -> Draft | None:
     if not case.snapshot.copies_missing or not _pins_are_settled(case):
         return None
     if copies := tuple(sorted(case.pins.restorable.items())):
-        names = ", ".join(f"{source.kind} {name}" for source, name in copies)
+        names = several([f"{source.kind} {name}" for source, name in copies])
         message = f"{Reason.COPY_RESTORED.sentence}: {names}"
         plan = Plan(Reason.COPY_RESTORED, message, (MakeCopies(copies),))
         return Draft(Act.NOTHING, plan)
@@ -286,7 +288,7 @@ def stale(case: Case) -> Draft | None:
 
 
 def _recorded(plan: Plan) -> Draft:
-    return Draft(Act.NOTHING, plan)
+    return Draft(Act.RECORD, plan)
 
 
 def _reading_history() -> Draft:

@@ -8,7 +8,7 @@ them, and that for each kind of source apart. What excludes beats what names, wh
 # ruff: noqa: E501  the table reads best one row a line
 
 from collections.abc import Mapping
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 import msgspec
 
@@ -25,10 +25,12 @@ from reroll.core.model.content import Term
 from reroll.core.model.key import Problem
 from reroll.core.model.record import Time
 from reroll.core.policy.durations import parse_duration
-from reroll.core.policy.patterns import Pattern, is_plain_name
+from reroll.core.policy.patterns import Pattern, is_plain_name, items_of
 from reroll.core.policy.policy import Claim, Pause
 from reroll.core.policy.regexes import compiled, is_plain
+from reroll.core.tables import limits
 from reroll.core.tables.kinds import Strategy
+from reroll.core.tables.reasons import Reason
 from reroll.core.tables.source_kinds import SOURCE_KINDS, SourceKind
 
 DOMAIN = "reloader.stakater.com/"
@@ -39,6 +41,7 @@ PAUSE_PERIOD = "deployment." + DOMAIN + "pause-period"
 PAUSED_AT = "deployment." + DOMAIN + "paused-at"
 IGNORED, MATCHED = NAME + "/ignore", NAME + "/match"
 
+LONGEST_PAUSE = timedelta(days=365)
 _TRUE = frozenset(("1", "t", "T", "TRUE", "true", "True"))
 _FALSE = frozenset(("0", "f", "F", "FALSE", "false", "False", ""))
 _USUAL = (Strategy.TRIGGER, Strategy.RECREATE)
@@ -61,7 +64,8 @@ class _Reading:
 
     def __init__(self, told: PolicyInput, options: Options) -> None:
         self._told, self._options = told, options
-        self.problems: list[Problem] = []
+        self.problems: dict[Problem, None] = {}
+        self._regexes, self._budget = 0, limits.REGEX_COST.number
         self.auto: set[str] = set()
         self.searched: set[str] = set()
         self.declined: set[str] = set()
@@ -90,8 +94,9 @@ class _Reading:
         key, mark = self._options.name(PAUSE_PERIOD), self._options.name(PAUSED_AT)
         text, since = self._told.workload.get(key), None
         period = parse_duration(text or "0")
-        if text is not None and period is None:
-            self._problem(key, text, 'is not a duration; write e.g. "5m"')
+        if text is not None and (period is None or period > LONGEST_PAUSE):
+            self._problem(key, text, 'is not a duration of at most a year; write e.g. "5m"')
+            period = None
         if self._told.kind.keeps_back and (at := self._told.workload.get(mark)) is not None:
             since = _time(at)
             if since is None:
@@ -108,9 +113,10 @@ class _Reading:
         return Strategy.RESTART if text == "restart" else None
 
     def _problem(self, key: str, text: str, why: str) -> None:
-        problem = Problem(f"annotation {key} on {self._told.key}: {text[:80]!r} {why}")
-        if problem not in self.problems:
-            self.problems.append(problem)
+        self._tell(key, f"{text[:80]!r} {why}")
+
+    def _tell(self, key: str, why: str, reason: Reason = Reason.INVALID_ANNOTATION) -> None:
+        self.problems[Problem(f"annotation {key} on {self._told.key}: {why}", reason)] = None
 
     def _is_true(self, key: str, text: str) -> bool:
         if text not in _TRUE | _FALSE:
@@ -125,35 +131,50 @@ class _Reading:
 
     def _named(self, said: Mapping[str, str], key: str, row: SourceKind) -> list[Pattern]:
         found = []
-        for text in _items(said.get(key)):
+        for text in self._items(said, key):
             if is_plain(text):
                 found.append(Pattern(row.name, None, text))
-                continue
-            try:
-                compiled(text)
-            except ValueError as error:
-                self._problem(key, text, f"is no regular expression that can be used: {error}")
-            else:
+            elif self._is_usable(key, text):
                 found.append(Pattern(row.name, None, text, regex=True))
         return found
 
+    def _is_usable(self, key: str, text: str) -> bool:
+        """Whether it is a regular expression, and not one too many."""
+        if self._regexes == limits.GLOBS.number:
+            why = f"names more than {self._regexes} regular expressions; the others do not count"
+            self._tell(key, why, Reason.TOO_MANY_PATTERNS)
+            return False
+        self._regexes += 1
+        try:
+            cost = compiled(text).cost
+        except ValueError as error:
+            self._problem(key, text, f"is no regular expression that can be used: {error}")
+            return False
+        if cost > self._budget:
+            why = f"{text[:80]!r} does not count: its repetitions cost too much; use fewer of them"
+            self._tell(key, why, Reason.TOO_MANY_PATTERNS)
+            return False
+        self._budget -= cost
+        return True
+
     def _excluded(self, key: str, row: SourceKind) -> list[Pattern]:
-        names = _items(self._told.workload.get(key))
+        names = self._items(self._told.workload, key)
         for name in names:
             if not is_plain_name(name):
                 self._problem(key, name, "is not a name; what is excluded is no pattern")
         return [Pattern(row.name, None, name) for name in names if is_plain_name(name)]
 
+    def _items(self, said: Mapping[str, str], key: str) -> list[str]:
+        items, rest = items_of(said.get(key), f"annotation {key} on {self._told.key}")
+        self.problems |= dict.fromkeys(rest)
+        return items
+
 
 def _time(text: str) -> datetime | None:
     try:
-        return msgspec.convert(text, Time)
-    except msgspec.ValidationError:
+        return msgspec.convert(text, Time).astimezone(UTC)
+    except (msgspec.ValidationError, OverflowError):
         return None
-
-
-def _items(text: str | None) -> list[str]:
-    return [item.strip() for item in (text or "").split(",") if item.strip()]
 
 
 def _read(told: PolicyInput, options: Options) -> Opinion:

@@ -16,7 +16,7 @@ from reroll.core.model.content import Term, allows
 from reroll.core.model.key import Key, Problem
 from reroll.core.model.marks import Mark
 from reroll.core.policy.durations import parse_duration, parse_time
-from reroll.core.policy.patterns import parse_patterns
+from reroll.core.policy.patterns import items_of, parse_patterns
 from reroll.core.policy.policy import Claim, Hold, Policy
 from reroll.core.revisions.pins import PINS
 from reroll.core.tables.annotations import (
@@ -168,8 +168,8 @@ def ignores(annotations: Mapping[str, str]) -> bool:
 
 def allowed_namespaces(annotations: Mapping[str, str]) -> frozenset[str]:
     """The namespaces that a source lets refer to it, besides its own."""
-    listed = annotations.get(ALLOW_FROM, "").split(",")
-    return frozenset(name.strip() for name in listed if name.strip())
+    listed, _ = items_of(annotations.get(ALLOW_FROM), ALLOW_FROM)
+    return frozenset(listed)
 
 
 def consents(annotations: Mapping[str, str] | None, namespace: str) -> bool:

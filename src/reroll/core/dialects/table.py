@@ -24,7 +24,7 @@ from reroll.core.dialects.rows import (
 )
 from reroll.core.dialects.wave import WAVE
 from reroll.core.model.content import Term
-from reroll.core.model.key import Key, Problem
+from reroll.core.model.key import Key, Problem, first_problems
 from reroll.core.model.marks import Mark
 from reroll.core.model.podspec import PodSpec
 from reroll.core.observe.snapshot import Change, Snapshot
@@ -94,7 +94,10 @@ class Dialects:
             strategy=_strategy(told, [said for _, said in opinions]),
             pause=next((said.pause for _, said in opinions if said.pause), None),
             repair=next((said.repair for _, said in opinions if said.repair), None),
-            problems=tuple(problem for _, said in opinions for problem in said.problems),
+            problems=first_problems(
+                (problem for _, said in opinions for problem in said.problems),
+                f"what annotations say of {told.key}",
+            ),
         )
         return for_kind(found, told.kind, told.key)
 

@@ -5,7 +5,7 @@ sources count (`only-annotated`), and which never do (`ignore`).
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 from reroll.core.dialects.rows import (
     Dialect,
@@ -23,8 +23,9 @@ from reroll.core.model.key import Key, Problem
 from reroll.core.model.marks import Mark
 from reroll.core.model.podspec import PodSpec
 from reroll.core.observe.snapshot import Change, Snapshot
-from reroll.core.policy.patterns import Pattern
+from reroll.core.policy.patterns import Pattern, items_of
 from reroll.core.policy.policy import Claim, Repair
+from reroll.core.tables import limits
 from reroll.core.tables.annotations import STAMP_ENV
 from reroll.core.tables.kinds import Strategy
 from reroll.core.tables.source_kinds import SOURCE_KINDS
@@ -87,21 +88,20 @@ def _repair(annotations: Mapping[str, str], *, waits: bool) -> Repair | None:
 
 def _extra(told: PolicyInput) -> tuple[tuple[Pattern, ...], tuple[Problem, ...]]:
     """The sources that the annotations add, and a problem for each item that is none."""
-    named, problems = [], []
+    named: list[Pattern] = []
+    problems: list[Problem] = []
     for kind, annotation in EXTRA.items():
-        for item in _items(told.workload.get(annotation)):
-            namespace, slash, name = item.strip().rpartition("/")
+        where = f"annotation {annotation} on {told.key}"
+        items, rest = items_of(told.workload.get(annotation), where)
+        problems += rest
+        for item in items:
+            namespace, slash, name = item.rpartition("/")
             if _NAME.fullmatch(name) and bool(slash) == bool(_NAME.fullmatch(namespace)):
                 named.append(Pattern(kind, namespace or None, name))
-            elif item.strip():
-                where = f"annotation {annotation} on {told.key}"
+            else:
                 word = f'{where}: {item[:80]!r} is no name; write e.g. "app" or "shop/app"'
                 problems.append(Problem(word))
     return tuple(dict.fromkeys(named)), tuple(problems)
-
-
-def _items(text: str | None) -> Iterator[str]:
-    yield from (text or "").split(",")
 
 
 def _marks(roll: Roll, options: Options) -> tuple[Mark, ...]:
@@ -119,13 +119,18 @@ def _of_values(key: Key, spec: PodSpec | None, annotations: Mapping[str, str]) -
     extra = [
         Key(kind, namespace or key.namespace, name)
         for kind, annotation in EXTRA.items()
-        for item in _items(annotations.get(annotation))
+        for item in _first_items(annotations.get(annotation))
         for namespace, _, name in [item.rpartition("/")]
         if _NAME.fullmatch(name) and (not namespace or _NAME.fullmatch(namespace))
     ]  # fmt: skip
     found = wanted(key.namespace, spec, extra)
     sources = tuple(dict.fromkeys(one.source for one in found))
     return OfValues(sources, lambda contents: (Mark(HASH, config_hash(found, contents)),))
+
+
+def _first_items(text: str | None) -> list[str]:
+    """As Wave splits a list: blanks are a part of its items."""
+    return (text or "").split(",", limits.PATTERNS.number)[: limits.PATTERNS.number]
 
 
 def _acted(seen: Snapshot, changes: tuple[Change, ...], options: Options) -> bool:

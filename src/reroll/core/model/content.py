@@ -1,6 +1,5 @@
 """The observed content of a source: digests by key, never a value."""
 
-from collections.abc import Iterable
 from fnmatch import fnmatchcase
 
 import msgspec
@@ -27,11 +26,21 @@ class Term(msgspec.Struct, frozen=True, gc=False):
         return self.unless.isdisjoint(marks) and (not self.needs or self.needs in marks)
 
 
+class Whole(msgspec.Struct, frozen=True, gc=False):
+    """The digest of a source that has too many keys to keep one for each."""
+
+    data: str
+    """Of all its keys, as `reference_digest` makes it."""
+    content: str
+    """Of all that it holds, as `content_digest` makes it."""
+
+
 class Content(msgspec.Struct, frozen=True, gc=False):
     """What is kept of a source: a digest for each key, never a value.
 
     `digests` is by HMAC key id, because while a key is being rotated a Secret is digested with
-    both. A source that is not digested with a key has the one id `""`.
+    both. A source that is not digested with a key has the one id `""`. Of a source with very many
+    keys it holds only those that somebody names, see `wholes`.
     """
 
     digests: dict[str, dict[str, bytes]]
@@ -51,9 +60,18 @@ class Content(msgspec.Struct, frozen=True, gc=False):
     immutable: bool = False
     type: str = ""
     """Of a Secret."""
+    wholes: dict[str, Whole] = {}
+    """By HMAC key id, of a source with very many keys; empty of any other."""
+    named: frozenset[str] = frozenset()
+    """Of such a source: the keys that were asked for, whether or not it has them."""
+
+    def knows(self, keys: frozenset[str]) -> bool:
+        """Whether it can tell if the source has these keys, and their digests."""
+        return not self.wholes or keys <= self.named
 
     @property
     def keys(self) -> frozenset[str]:
+        """Those of the source; of one with very many keys, those of them that are named."""
         return frozenset(next(iter(self.digests.values()), {}))
 
     def allows(self, namespace: str) -> bool:
@@ -67,6 +85,6 @@ class Content(msgspec.Struct, frozen=True, gc=False):
         return next((value for name, value in self.hashes if name == dialect), None)
 
 
-def allows(allow_from: Iterable[str], namespace: str) -> bool:
+def allows(allow_from: frozenset[str], namespace: str) -> bool:
     """Whether one of these globs, of the annotation `allow-from`, means a namespace."""
-    return any(fnmatchcase(namespace, glob) for glob in allow_from)
+    return namespace in allow_from or any(fnmatchcase(namespace, glob) for glob in allow_from)

@@ -7,9 +7,11 @@ key (HMAC), so that a stamp does not give a weak password away.
 
 import hashlib
 import hmac
-from collections.abc import Iterable, Mapping
+from collections.abc import Generator, Iterable, Mapping
+from itertools import islice
+from typing import TypeVar
 
-from reroll.core.model.content import Content
+from reroll.core.model.content import Content, Whole
 from reroll.core.model.key import Key
 from reroll.core.model.reference import Reference
 
@@ -19,6 +21,21 @@ AWAITED = "awaited"
 """The digest of a required source that does not exist yet: pods start when it comes."""
 
 _SIZE = 16
+_SIZED = _SIZE.to_bytes(8, "big")
+_PIECE = 500
+T = TypeVar("T")
+Pieces = Generator[None, None, T]
+"""Work that can be left for a moment after each piece of it."""
+
+
+def at_once(work: Pieces[T]) -> T:
+    """What comes of the work, without a break."""
+    while True:
+        try:
+            next(work)
+        except StopIteration as done:
+            result: T = done.value
+            return result
 
 
 def value_digests(values: Mapping[str, bytes], key: bytes | None) -> dict[str, bytes]:
@@ -31,13 +48,16 @@ def value_digests(values: Mapping[str, bytes], key: bytes | None) -> dict[str, b
 def reference_digest(reference: Reference, content: Content, key_id: str) -> str | None:
     """The digest of what one workload uses of one source.
 
-    `None` if the source was never digested with that HMAC key.
+    `None` if the source was never digested with that HMAC key, or not the keys that are used. Of a
+    source with very many keys the ones to leave out are part of it.
     """
     by_key = content.digests.get(key_id)
     if by_key is None:
         by_key = content.digests.get("")
-    if by_key is None:
+    if by_key is None or not content.knows(reference.all_keys):
         return None
+    if content.wholes and reference.keys is None:
+        return _whole(content, key_id).data
     used = by_key.keys() if reference.keys is None else reference.keys & by_key.keys()
     names = sorted(used - reference.without)
     return _digest(reference.source, ((name, by_key[name]) for name in names))
@@ -51,7 +71,39 @@ def content_digest(source: Key, content: Content, key_id: str) -> str | None:
     by_key = content.digests.get(key_id, content.digests.get(""))
     if by_key is None:
         return None
+    if content.wholes:
+        return _whole(content, key_id).content
     return _digest(source, [("", content.type.encode()), *sorted(by_key.items())])
+
+
+def whole_digest(
+    source: Key, type_: str, values: Mapping[str, bytes], key: bytes | None
+) -> Pieces[Whole]:
+    """What `reference_digest` and `content_digest` make of all keys, without a digest kept of any.
+
+    In pieces: a source of a megabyte may have a hundred thousand keys.
+    """
+    head = b"".join(map(_prefixed, (part.encode() for part in source)))
+    first = _prefixed(b"") + _prefixed(type_.encode())
+    count = len(source) + 2 * len(values)
+    data = hashlib.sha256(count.to_bytes(8, "big") + head)
+    content = hashlib.sha256((count + 2).to_bytes(8, "big") + head + first)
+    names = iter(sorted(values))
+    while some := {name: values[name] for name in islice(names, _PIECE)}:
+        pairs = value_digests(some, key).items()
+        piece = b"".join(_prefixed(name.encode()) + _SIZED + value for name, value in pairs)
+        data.update(piece)
+        content.update(piece)
+        yield
+    return Whole(data.hexdigest()[: 2 * _SIZE], content.hexdigest()[: 2 * _SIZE])
+
+
+def _prefixed(part: bytes) -> bytes:
+    return len(part).to_bytes(8, "big") + part
+
+
+def _whole(content: Content, key_id: str) -> Whole:
+    return content.wholes.get(key_id) or content.wholes[""]
 
 
 def stamp(digests: Mapping[str, str]) -> str:

@@ -4,10 +4,12 @@ Frozen throughout: "change" is a new value. `gc=False` because none of them can 
 and a cluster has many of them.
 """
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import msgspec
 
+from reroll.core.tables import limits
 from reroll.core.tables.reasons import Reason
 
 
@@ -32,3 +34,17 @@ class Problem(msgspec.Struct, frozen=True, gc=False):
 
     sentence: str
     reason: Reason = Reason.INVALID_ANNOTATION
+
+
+def first_problems(problems: Iterable[Problem], of: str) -> tuple[Problem, ...]:
+    """As many as are listed, those that tell of a limit first, and how many more there are."""
+    distinct = tuple(dict.fromkeys(problems))
+    rest = len(distinct) - limits.PROBLEMS.number
+    if rest <= 0:
+        return distinct
+    listed = sorted(distinct, key=lambda one: one.reason not in _LIMITS)[: limits.PROBLEMS.number]
+    more = Problem(f"{of} has {rest} more problems than are listed", Reason.TOO_MANY_PROBLEMS)
+    return (*listed, more)
+
+
+_LIMITS = frozenset(limit.reason for limit in limits.LIMITS) - {Reason.INVALID_ANNOTATION}

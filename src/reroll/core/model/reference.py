@@ -32,6 +32,11 @@ class Reference(msgspec.Struct, frozen=True, gc=False):
     def only_presence_matters(self) -> bool:
         return self.keys is not None and not self.keys - self.without
 
+    @property
+    def all_keys(self) -> frozenset[str]:
+        """The keys that it names, whether their content matters or only that they exist."""
+        return (self.keys or frozenset()) | self.required_keys
+
     def counted(self, content: Content | None) -> tuple[Term, ...]:
         """The terms that hold for a content. Of one that is gone nothing is known: all do."""
         if content is None:

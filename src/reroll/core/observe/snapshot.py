@@ -64,6 +64,8 @@ class Snapshot(msgspec.Struct, frozen=True, gc=False):
     copies_missing: frozenset[Key] = frozenset()
     """Copies that its template names and that do not exist."""
     problems: tuple[Problem, ...] = ()
+    crowded: bool = False
+    """It has more sources than one workload may have: `references` are not all of them."""
     records_known: bool = True
     """Records that other writers removed are known: one that is not was never written."""
 

@@ -1,5 +1,7 @@
 """What of a workload stands in its spec: its template, and what it says beside it."""
 
+from itertools import islice
+
 import msgspec
 
 from reroll.core.model.key import Key, Problem
@@ -12,7 +14,11 @@ from reroll.core.policy.references import Use, uses
 from reroll.core.policy.vocabulary import Vocabulary
 from reroll.core.revisions.copies import MappedBack, mapped_back
 from reroll.core.revisions.pins import PINS, read_pins
+from reroll.core.tables import limits
 from reroll.core.tables.kinds import Kind
+
+KEPT = limits.USES.number + 1
+"""Uses of one workload: one more than it may have shows that it has too many."""
 
 
 class _WorkloadRef(msgspec.Struct, gc=False):
@@ -56,10 +62,11 @@ def spec_of(
     pins_text = (annotations or {}).get(PINS)
     pins = read_pins(pins_text) if pins_text else {}
     had = read_pins(record.pins) if isinstance(record, Record) and record.pins else {}
-    back = mapped_back(uses(template.spec), pins, had) if template.spec else MappedBack()
+    named = islice(uses(template.spec), KEPT) if template.spec else ()
+    back = mapped_back(named, pins, had) if template.spec else MappedBack()
     beside = _beside(kind, manifest, words)
     return Spec(
-        uses=(*back.uses, *beside.uses),
+        uses=(*back.uses, *beside.uses)[:KEPT],
         template_hash=fingerprint(raw, loose=kind.loose) if raw else b"",
         has_template_metadata=metadata is not None,
         has_template_annotations=annotations is not None,

@@ -5,16 +5,18 @@ applies.
 """
 
 from collections.abc import Iterator
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 import msgspec
 
 from reroll.core.model.content import Term
 from reroll.core.model.key import Key, Problem
 from reroll.core.model.reference import ALWAYS, Reference
-from reroll.core.policy.patterns import Pattern
+from reroll.core.policy.patterns import Pattern, PatternIndex
 from reroll.core.tables.annotations import DOMAIN
 from reroll.core.tables.kinds import Kind, Strategy
+
+_LAST = datetime.max.replace(tzinfo=UTC)
 
 
 class Reload(msgspec.Struct, frozen=True, gc=False):
@@ -36,9 +38,6 @@ class Claim(msgspec.Struct, frozen=True, gc=False):
     """Whether or not the template refers to them."""
     but: tuple[Pattern, ...] = ()
     """Never these."""
-
-    def excludes(self, source: Key, home: str) -> bool:
-        return any(pattern.matches(source, home) for pattern in self.but)
 
 
 class Repair(msgspec.Struct, frozen=True, gc=False):
@@ -66,7 +65,10 @@ class Pause(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def until(self) -> datetime | None:
-        return self.since + self.period if self.since else None
+        if self.since is None:
+            return None
+        # A time that somebody wrote may be the last one there is.
+        return self.since + min(self.period, _LAST - self.since)
 
 
 class Hold(msgspec.Struct, frozen=True, gc=False):
@@ -137,9 +139,11 @@ def without_ignored(
     found: tuple[Reference, ...], policy: Policy, home: str
 ) -> tuple[Reference, ...]:
     """The references less what the policy ignores, whole sources or single keys."""
-    kept = []
+    if not policy.ignore:
+        return found
+    kept, index = [], PatternIndex(policy.ignore, home)
     for reference in found:
-        ignored = [p for p in policy.ignore if p.matches(reference.source, home)]
+        ignored = tuple(index.matching(reference.source))
         if any(pattern.key is None for pattern in ignored):
             continue
         keys = frozenset(pattern.key for pattern in ignored if pattern.key)

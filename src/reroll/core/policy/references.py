@@ -6,6 +6,7 @@ credentials of storage volumes do not count either: they change nothing in a pod
 that no container mounts does not count.
 """
 
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 
 import msgspec
@@ -38,14 +39,12 @@ def uses(spec: PodSpec) -> Iterator[Use]:
     containers = [*given(spec.init_containers), *given(spec.containers)]
     for container in containers:
         yield from _env_uses(container)
+    mounts: dict[str, list[tuple[Container, VolumeMount]]] = {}
+    for container in containers:
+        for mount in given(container.volume_mounts):
+            mounts.setdefault(mount.name, []).append((container, mount))
     for volume in given(spec.volumes):
-        mounts = [
-            (container, mount)
-            for container in containers
-            for mount in given(container.volume_mounts)
-            if mount.name == volume.name
-        ]
-        yield from _volume_uses(volume, mounts)
+        yield from _volume_uses(volume, mounts.get(volume.name, []))
 
 
 def references(
@@ -71,18 +70,14 @@ def _reference(source: Key, together: list[Use], *, mounts_are_live: bool) -> Re
         source=source,
         keys=_union(use.keys for use in matters),
         required=any(not use.optional for use in together),
-        required_keys=frozenset().union(*(use.needs for use in together if not use.optional)),
+        required_keys=frozenset().union(*{use.needs for use in together if not use.optional}),
     )
 
 
 def _union(parts: Iterable[frozenset[str] | None]) -> frozenset[str] | None:
     """All the keys of `parts`; `None`, every key there is, swallows the rest."""
-    together: set[str] = set()
-    for part in parts:
-        if part is None:
-            return None
-        together |= part
-    return frozenset(together)
+    distinct = set(parts)
+    return None if None in distinct else frozenset().union(*filter(None, distinct))
 
 
 def _env_uses(container: Container) -> Iterator[Use]:
@@ -117,11 +112,12 @@ def _env_uses(container: Container) -> Iterator[Use]:
 def _volume_uses(volume: Volume, mounts: list[tuple[Container, VolumeMount]]) -> Iterator[Use]:
     for kind, name, items, optional in _volume_sources(volume):
         needs = frozenset(item.key for item in items or ())
+        shown = _Shown(items or [], needs)
         for container, mount in mounts:
             live = not (mount.sub_path or mount.sub_path_expr)
             part = "" if live else " (subPath)"
             how = f"volume {volume.name}{part} of container {container.name}"
-            keys = _keys(items, mount)
+            keys = shown.by(mount)
             yield Use(
                 kind,
                 name,
@@ -159,14 +155,31 @@ def _volume_sources(volume: Volume) -> Iterator[tuple[str, str, list[KeyToPath] 
             yield "SecretProviderClass", name, None, True
 
 
-def _keys(items: list[KeyToPath] | None, mount: VolumeMount) -> frozenset[str] | None:
-    """The keys that a mount shows: those of `items`, and of these only what its `subPath` names."""
-    wanted = _steps(mount.sub_path)
-    if wanted and not wanted[0].startswith(".."):
-        if not items:
-            return frozenset(("/".join(wanted),))
-        return frozenset(i.key for i in items if _steps(i.path)[: len(wanted)] == wanted)
-    return frozenset(item.key for item in items) if items else None
+class _Shown:
+    """The keys of one volume that its mounts show; the mounts of a pod may be many."""
+
+    def __init__(self, items: list[KeyToPath], keys: frozenset[str]) -> None:
+        self._keys, self._by_path = keys, sorted((_steps(item.path), item.key) for item in items)
+        self._parts: dict[str, frozenset[str]] = {}
+
+    def by(self, mount: VolumeMount) -> frozenset[str] | None:
+        """Those of `items`, and of these only what the `subPath` of a mount names."""
+        wanted = _steps(mount.sub_path)
+        if not wanted or wanted[0].startswith(".."):
+            return self._keys or None
+        part = "/".join(wanted)
+        if part not in self._parts:
+            keys = self._below(wanted) if self._keys else (part,)
+            self._parts[part] = frozenset(keys)
+        return self._parts[part]
+
+    def _below(self, wanted: list[str]) -> Iterator[str]:
+        first = bisect_left(self._by_path, (wanted, ""))
+        for place in range(first, len(self._by_path)):
+            steps, key = self._by_path[place]
+            if steps[: len(wanted)] != wanted:
+                return
+            yield key
 
 
 def _steps(path: str) -> list[str]:

@@ -1,31 +1,36 @@
-"""Regular expressions over the names of sources: Go's syntax, matched in linear time.
+"""Regular expressions over the names of sources: Go's syntax, matched in bounded time.
 
-People write them in annotations that others read for them, so none may cost more than its length
-times that of a name. RE2 is what Go's own expressions are made after. It is loaded only where
-somebody wrote one that is more than a name. A match is always of the whole name.
+A match costs at most the instructions of the expression times the length of the name. A short text
+can compile to many instructions, so it is those that are limited, for each workload. RE2 is what
+Go's own expressions are made after. It is loaded only where one is written that is more than a
+name. A match is always of the whole name.
 """
 
 from functools import lru_cache
 from typing import Any
 
-LONGEST = 1000
-_MEMORY = 1 << 20
+from reroll.core.tables import limits
+
+_MEMORY = 1 << 16
+"""Bytes that one may take, with what is cached of its matches."""
 _PLAIN = frozenset("abcdefghijklmnopqrstuvwxyz0123456789-")
 
 
 class Regex:
     def __init__(self, text: str) -> None:
-        self._matches: Any = _compile(text).fullmatch
+        expression = _compile(text)
+        self._matches: Any = expression.fullmatch
+        self.cost: int = expression.programsize
 
     def matches(self, name: str) -> bool:
         return self._matches(name) is not None
 
 
-@lru_cache(maxsize=512)
+@lru_cache(maxsize=limits.REGEX_CACHE.number)
 def compiled(text: str) -> Regex:
     """The expression; a `ValueError` says what is wrong with it."""
-    if len(text) > LONGEST:
-        raise ValueError(f"it is longer than {LONGEST} characters")
+    if len(text) > limits.REGEX_LENGTH.number:
+        raise ValueError(f"it is longer than {limits.REGEX_LENGTH.number} characters")
     return Regex(text)
 
 

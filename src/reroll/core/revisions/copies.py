@@ -62,6 +62,12 @@ def is_our_own(metadata: Labelled) -> bool:
     return COPY_OF in labels or RECORDS in labels
 
 
+def is_copy_of(metadata: Labelled, plain: str) -> bool:
+    """Whether its label says that it is a copy of the source with this name."""
+    labels, _ = copy_marks(plain)
+    return (metadata.labels or {}).get(COPY_OF) == labels[COPY_OF]
+
+
 class MappedBack(NamedTuple):
     """What a template uses, as if it named no copies."""
 

@@ -8,6 +8,8 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
+import msgspec
+
 from reroll.core.tables.annotations import DOMAIN
 from reroll.core.tables.fields import PINNED_FIELDS
 from reroll.core.tables.kinds import EACH, Path
@@ -51,8 +53,11 @@ def write_pins(pins: Pins) -> str:
     return ",".join(sorted(f"{kind.lower()}/{name}={copy}" for (kind, name), copy in pins.items()))
 
 
-def rewrites(spec: Mapping[str, Any], pins: Pins) -> Iterator[Rewrite]:
-    """Every field of a pod's spec that has to name a copy; what is odd in it is left alone."""
+def rewrites(spec: Mapping[str, Any] | msgspec.Struct, pins: Pins) -> Iterator[Rewrite]:
+    """Every field of a pod's spec that has to name a copy; what is odd in it is left alone.
+
+    The spec is a document, or a `PinnedSpec`.
+    """
     for field in PINNED_FIELDS:
         for steps, name in _found(spec, field.path):
             copy = pins.get((field.source, name))
@@ -69,5 +74,7 @@ def _found(here: Any, path: Path, so_far: Steps = ()) -> Iterator[tuple[Steps, s
     if step == EACH:
         for place, item in enumerate(here if isinstance(here, list) else ()):
             yield from _found(item, rest, (*so_far, place))
+    elif isinstance(here, msgspec.Struct):
+        yield from _found(getattr(here, step), rest, (*so_far, step))
     elif isinstance(here, Mapping) and step in here:
         yield from _found(here[step], rest, (*so_far, step))

@@ -73,8 +73,8 @@ class Reason(Enum):
     PAUSED = "Paused", WARNING | EVENT | HOLDS | DELIBERATE, "the workload is paused or suspended; it rolls when that ends"
     RESTING = "Resting", WARNING | EVENT | HOLDS | DELIBERATE, "it rolled recently; further changes are gathered until its pause is over"
     DEBOUNCING = "Debouncing", HOLDS, "its configuration has just changed; waiting until changes stop"
-    PACED = "Paced", HOLDS, "too many workloads roll at once; it waits for its turn at the configured rate"
-    TOO_MANY_SOURCES = "TooManySources", WARNING | EVENT | HOLDS, "it has more sources than fit in one annotation in Kubernetes, so it never rolls"
+    PACED = "Paced", HOLDS, "many workloads are written at once; it waits for its turn at the configured rate"
+    TOO_MANY_SOURCES = "TooManySources", WARNING | EVENT | HOLDS, "it has more sources than one workload may have, so it does not roll"
     SOURCE_FORBIDDEN = "SourceForbidden", WARNING | EVENT | POLLED, "a source may not be read; grant `get` on it", "Forbidden"
     WAITING = "Waiting", HOLDS, "the content of its sources is being read"
     EVICTION_REFUSED = "EvictionRefused", WARNING | EVENT | HOLDS, "a pod cannot be evicted now; the eviction is tried again"
@@ -102,6 +102,9 @@ class Reason(Enum):
 
     # What went wrong
     INVALID_ANNOTATION = "InvalidAnnotation", WARNING, "an annotation has a value that cannot be used"
+    TOO_MANY_PATTERNS = "TooManyPatterns", WARNING, "an annotation names more than is read of it: the first items count, the others do not"
+    TOO_MANY_KEYS = "TooManyKeys", WARNING, "a source has so many keys that it counts as a whole, the ignored ones too"
+    TOO_MANY_PROBLEMS = "TooManyProblems", WARNING, "more is wrong with the workload than is listed; correct what is listed, and the rest follows"
     PODS_NOT_REWRITTEN = "PodsNotRewritten", WARNING | LASTING, "nothing rewrites pods in its namespace when they are created, so they use its sources themselves; run `reroll pins install`, or use the mode `template`"
     OTHER_CONTROLLER = "OtherController", WARNING | LASTING, "another controller rolls the workload for the same annotations"
     REJECTED = "Rejected", WARNING | EVENT | POLLED, "the API server refused the change"

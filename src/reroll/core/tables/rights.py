@@ -37,6 +37,9 @@ DEFAULT: frozenset[Feature] = frozenset(Feature) - {
     Feature.INJECTIONS,
 }
 """Those that are on unless somebody says otherwise: the others write more than workloads."""
+GRANTED: frozenset[Feature] = frozenset((Feature.ROLLING, Feature.LEADER_ELECTION, Feature.RELOAD))
+"""Those that the chart grants unless it is told otherwise: they read, and patch what they roll. The
+others create, delete or evict, wherever it looks."""
 EVERYTHING: frozenset[Feature] = frozenset(Feature)
 OPTIONAL: tuple[Feature, ...] = (
     Feature.EVICT,

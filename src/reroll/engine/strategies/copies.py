@@ -1,7 +1,8 @@
 """Makes copies of sources: of exactly what was decided on, and owned before any pod uses them.
 
 A copy that exists is used as it is, if it holds what its name says. One that holds something else
-is deleted, that very one, and made again. Content is fetched for it, sent, and dropped.
+is deleted, that very one, and made again; what has the name and is no copy by its label stays, and
+is reported. Content is fetched for it, sent, and dropped.
 """
 
 from collections.abc import Iterable
@@ -14,10 +15,11 @@ from reroll.core.model.content import Content
 from reroll.core.model.key import Key, Problem
 from reroll.core.model.moment import Moment
 from reroll.core.observe.snapshot import Snapshot
-from reroll.core.revisions.copies import copy_marks, copy_names
+from reroll.core.revisions.content_names import COPY_OF
+from reroll.core.revisions.copies import copy_marks, copy_names, is_copy_of
 from reroll.core.tables.reasons import Reason
 from reroll.core.tables.source_kinds import SourceKind
-from reroll.engine.content import Source, content, is_same
+from reroll.engine.content import Source, content, copied, is_same
 from reroll.engine.copies import Copies
 from reroll.engine.outcome import SLOWLY, Amended, Blocked, Step, Turn
 from reroll.engine.sources import Sources
@@ -113,18 +115,20 @@ class CopyMaker:
         body: dict[str, Any],
         owner: OwnerRef | None,
     ) -> bool:
-        """One of that name exists: take it if it is a copy of this, else put ours there."""
+        """One of that name exists: use it if it holds this, replace it if it is a spoilt copy."""
         place = self._resource(copy), copy.namespace, copy.name
         served = await api.find(self._client, *place, Source)
         if served is None:
             raise Conflict(f"{copy} was deleted at this moment")
-        holds = self._content(self._sources.rows[copy.kind], served)
+        holds = self._content(self._sources.rows[copy.kind], copied(served, source))
         if is_same(decided_on, holds) and holds.immutable and holds.type == decided_on.type:
             self._copies.made(copy, served.metadata)
             await self._own(copy, owner)
             return False
         if holds.immutable and copy.name in copy_names(source, holds):
             raise Rejected(f"another content of {source} has the same digest; change {source}")
+        if not is_copy_of(served.metadata, source.name):
+            raise Rejected(f"something else has its name, and has no label {COPY_OF}; delete it")
         if served.metadata.deletion_timestamp is None and not await api.delete(
             self._client, *place, uid=served.metadata.uid
         ):

@@ -9,6 +9,7 @@ import asyncio
 import hashlib
 from collections.abc import Callable
 from contextlib import suppress
+from operator import attrgetter
 from typing import Any
 
 import msgspec
@@ -51,7 +52,7 @@ class Jobs:
     def __init__(self, client: Client, clock: Clock, world: World) -> None:
         self._client, self._clock, self._world = client, clock, world
         self._backoff = Backoff(clock)
-        self._queue: Queue[Key] = Queue(clock)
+        self._queue: Queue[Key] = Queue(clock, share=attrgetter("namespace"))
         self._turns: dict[Key, Turn] = {}
         """What to report when a Job exists again."""
         self._leaving: dict[Key, float] = {}

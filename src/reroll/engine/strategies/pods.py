@@ -7,7 +7,6 @@ it dates the write of the record that began the roll. Ours may be wrong.
 
 from dataclasses import dataclass, field
 from datetime import datetime
-from ipaddress import ip_address
 
 from reroll.clock import Clock
 from reroll.core.decide.actions import Evict, Reload
@@ -21,6 +20,7 @@ from reroll.core.tables.kinds import Revisions
 from reroll.core.tables.reasons import Reason
 from reroll.engine.outcome import Blocked, Done, Later, Step, Turn
 from reroll.engine.reader import Reader
+from reroll.engine.strategies.addresses import is_of_a_pod
 from reroll.engine.world import World
 from reroll.http.fetch import fetch
 from reroll.kube import api, resources
@@ -36,6 +36,8 @@ PATIENCE = 60.0
 SLOWLY = 10.0
 """Seconds between two looks from then on."""
 RELOAD_TIMEOUT = 10.0
+ASKED_AT_ONCE = 16
+"""So many pods of one workload are asked to reload at the same time."""
 
 
 @dataclass(slots=True)
@@ -52,6 +54,8 @@ class _Round:
     """When a pod was last evicted, or the first look; monotonic seconds too."""
     asked: set[str] = field(default_factory=set)
     """Those that said yes to a reload."""
+    refused: dict[str, str] = field(default_factory=dict)
+    """Those that did not, since all were asked for the last time, and what was wrong."""
 
 
 class Pods:
@@ -121,7 +125,11 @@ class Pods:
         return Later(LOOK_AGAIN)
 
     async def reload(self, turn: Turn, action: Reload) -> Step:
-        """An HTTP request to each pod that is older than the change, until each accepted it."""
+        """An HTTP request to each pod that is older than the change, until each accepted it.
+
+        The step ends with the first that does not, so that pods that never answer hold a worker for
+        one timeout; the next step goes on with the pods after those.
+        """
         now = await self._round(turn.snapshot, action.since)
         pods, _ = await self._own_pods(turn.snapshot)
         old = [
@@ -133,14 +141,30 @@ class Pods:
             and pod.metadata.uid not in now.asked
             and not pod.is_leaving
         ]
-        problems = await gather(self._ask(pod, turn.snapshot.policy) for pod in old)
-        now.asked.update(p.metadata.uid for p, bad in zip(old, problems, strict=True) if not bad)
-        if refused := sorted(filter(None, problems)):
+        left = [pod for pod in old if pod.metadata.uid not in now.refused]
+        while left:
+            some, left = left[:ASKED_AT_ONCE], left[ASKED_AT_ONCE:]
+            if not await self._ask_some(some, turn.snapshot.policy, now):
+                break
+        if left:
+            return Later(0.0)
+        if refused := sorted(now.refused.values()):
+            now.refused.clear()
             reason = Reason.RELOAD_REFUSED
             message = f"{reason.sentence}: {refused[0]}"
             return Blocked(reason, message, self._clock.jitter(4 * LOOK_AGAIN))
         del self._rounds[turn.key]
         return Done()
+
+    async def _ask_some(self, pods: list[Pod], policy: Policy, now: _Round) -> bool:
+        """Ask these at the same time; whether all accepted."""
+        problems = await gather(self._ask(pod, policy) for pod in pods)
+        for pod, problem in zip(pods, problems, strict=True):
+            if problem:
+                now.refused[pod.metadata.uid] = problem
+            else:
+                now.asked.add(pod.metadata.uid)
+        return not any(problems)
 
     async def _round(self, snapshot: Snapshot, begun: datetime) -> _Round:
         """Another change begins another one."""
@@ -186,20 +210,3 @@ def _missing(pods: list[Pod], old: list[Pod], wanted: int) -> str:
     if unready := [pod.metadata.name for pod in pods if pod not in old and not pod.is_ready]:
         return f"{min(unready)}, which replaces another, is not ready"
     return f"{len(pods)} of {wanted} pods are there" if len(pods) < wanted else ""
-
-
-LOCALHOST = frozenset(map(ip_address, ("127.0.0.1", "::1")))
-"""What listens there alone trusts whoever asks."""
-
-
-def is_of_a_pod(address: str) -> bool:
-    """Not one at which a cloud gives credentials away, nor one of our own machine.
-
-    Whoever may write the status of a pod must not have us ask there.
-    """
-    try:
-        ip = ip_address(address)
-    except ValueError:
-        return False
-    ip = getattr(ip, "ipv4_mapped", None) or ip
-    return not (ip.is_link_local or ip.is_multicast or ip.is_unspecified or ip in LOCALHOST)

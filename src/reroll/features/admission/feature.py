@@ -54,7 +54,7 @@ class Webhook(Feature):
         self._client = client
         self._store = CertificateStore(client, clock, namespace, secret_name(settings), hosts)
         self._configuration = settings.webhook_configuration
-        self._server = Server(settings.webhook)
+        self._server = Server(settings.webhook, settings.webhook_client_ca)
         self._serving = False
         self._bundle = ""
 
@@ -74,7 +74,7 @@ class Webhook(Feature):
                 await asyncio.sleep(RENEW_SECONDS)
                 try:
                     await self._renew()
-                except ApiError as error:
+                except (ApiError, ConfigError) as error:
                     log.warning("webhook certificate not checked", problem=str(error))
         finally:
             await self._server.stop()

@@ -1,5 +1,7 @@
 """Reconciles Injections: each from its creation to its deletion, with its status and reports."""
 
+from operator import attrgetter
+
 from reroll.clock import Clock
 from reroll.controller.bus import Bus
 from reroll.controller.logs import Log
@@ -38,7 +40,7 @@ class Reconciler:
         self._clock, self._registry, self._watches = clock, registry, watches
         self._applier, self._status, self._bus = applier, status, bus
         self._backoff = Backoff(clock, first=1.0, most=30.0)
-        self.queue: Queue[Key] = Queue(clock)
+        self.queue: Queue[Key] = Queue(clock, share=attrgetter("namespace"))
         self.worker = Worker(
             self.queue,
             self.reconcile,

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Iterator
+from operator import attrgetter
 from typing import Any
 
 from reroll.clock import Clock
@@ -9,6 +10,7 @@ from reroll.controller.bus import Bus
 from reroll.controller.logs import Log
 from reroll.controller.pace import Backoff, Pacer
 from reroll.controller.queue import Queue
+from reroll.controller.stranded import Stranded
 from reroll.controller.worker import Worker
 from reroll.core.model.key import Key
 from reroll.core.tables.rights import Feature
@@ -17,11 +19,28 @@ from reroll.engine.observer import Observer
 from reroll.engine.outcome import Outcome
 from reroll.engine.record_backup import RecordBackup
 from reroll.engine.watches import Watches
+from reroll.engine.writes import Paces, Write, rates
 from reroll.kube.client import Client
 from reroll.kube.watch import Watch
 from reroll.settings.table import Settings
 
 log = Log("reroll")
+NAMESPACE = attrgetter("namespace")
+
+
+class Backlog:
+    """What is due, and what waits for its turn."""
+
+    def __init__(self, queue: Queue[Key], pacer: Paces) -> None:
+        self._queue, self._pacer = queue, pacer
+
+    def __len__(self) -> int:
+        return len(self._queue) + self._pacer.waiting
+
+    @property
+    def oldest(self) -> float:
+        """Of what is due alone: what waits for its turn waits on purpose."""
+        return self._queue.oldest
 
 
 class Rolling:
@@ -29,17 +48,23 @@ class Rolling:
         self, client: Client, clock: Clock, settings: Settings, bus: Bus, home: str
     ) -> None:
         self._settings, self._bus = settings, bus
-        self.queue: Queue[Key] = Queue(clock)
+        self.queue: Queue[Key] = Queue(clock, share=NAMESPACE)
         self.observer = Observer(
             client, clock, settings, home, wake=self._wake, problem=_unreadable
         )
         self._watches = Watches(client, clock, settings, self.observer)
-        pacer = Pacer(clock, settings.rate, settings.burst)
-        self._executor = Executor(client, clock, self.observer, pacer)
+        self.observer.world.changed = self._changed
+        self._pacer: Paces = Pacer(clock, rates(settings.rate, settings.burst), NAMESPACE)
+        self.backlog = Backlog(self.queue, self._pacer)
+        for write in (Write.ROLL, Write.RECORD):
+            self._pacer.on_turn(write, self.queue.add)
+        self._executor = Executor(client, clock, self.observer, self._pacer, self.queue.add)
         self._worker = Worker(
             self.queue, self._reconcile, Backoff(clock), on_error=self._failed, noun="workload"
         )
-        self._backup = RecordBackup(client, clock, self.observer.world, home, settings.lease)
+        place = home, settings.lease
+        self._backup = RecordBackup(client, clock, self.observer.world, place, self._wake)
+        self._stranded: Stranded[Key] = Stranded(client.outage, self._retry)
         self._acting = False
 
     async def prepare(self) -> None:
@@ -66,14 +91,21 @@ class Rolling:
                 if "Job" in self.observer.kinds and Feature.RECREATE in self._settings.features:
                     places = self._settings.namespaces or (None,)
                     group.create_task(self._executor.jobs.run(places, self._bus.publish))
+                if self._executor.slow_lane:
+                    group.create_task(self._executor.slow_lane.run())
                 group.create_task(self._worker.run(self._settings.concurrency))
                 group.create_task(self._backup.run())
         finally:
             self._acting = False
             self.queue.clear()
+            self._stranded.clear()
+            self._pacer.clear()
 
     async def rest(self) -> None:
-        """Begin nothing more, and wait for what is under way."""
+        """Begin nothing more, and wait for what is being written.
+
+        Pods that are asked to reload are not waited for: whoever leads next asks them again.
+        """
         await self.queue.drain()
         if self._acting:
             await self._backup.flush()
@@ -81,6 +113,19 @@ class Rolling:
     def _wake(self, key: Key, urgent: bool) -> None:
         if self._acting:
             self.queue.add(key, urgent=urgent)
+
+    def _retry(self, key: Key) -> None:
+        self._executor.forgive(key)
+        self._wake(key, True)
+
+    def _changed(self, key: Key, urgent: bool) -> None:
+        """It probably rolls: where many do, it is looked at when its turn has come, not before."""
+        if not self._acting:
+            return
+        if self._pacer.admit(key, Write.ROLL):
+            self.queue.add(key, urgent=urgent)
+        else:
+            self._publish(key, self._executor.waits(key))
 
     async def _reconcile(self, key: Key) -> float | None:
         return self._publish(key, await self._executor.reconcile(key))
@@ -91,6 +136,7 @@ class Rolling:
     def _publish(self, key: Key, outcome: Outcome) -> float | None:
         for report in outcome.reports:
             self._bus.publish(report)
+        self._stranded.ended(key, outcome.error)
         if outcome.gone:
             self._bus.forget(key)
         return outcome.delay

@@ -1,0 +1,217 @@
+"""`python -m bench.hostile`: what a quiet namespace feels of a hostile one.
+
+One namespace does everything that a tenant can do to a controller: annotations as large as
+Kubernetes takes, sources with 100,000 keys, thousands of workloads that flap, pods that never
+answer a reload, Injections to nowhere. Beside it the workloads of a quiet namespace roll one by
+one. The floor does the same with the answer known in advance, so its figures show what the API
+server alone makes of such a tenant.
+"""
+
+import argparse
+import asyncio
+import socket
+import sys
+import threading
+import time
+import urllib.request
+from collections.abc import AsyncIterator, Awaitable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+
+import yaml
+
+from bench.contenders import Floor
+from bench.ground import ROOT, USER, ground, say
+from bench.load import Api, Sizes, Templates, blob, bump, deployment, make_namespace
+from bench.race import following
+from bench.replica import Replica
+from bench.tenant import Hostility, attack, harass
+from reroll_dev.cluster import DevCluster
+
+FLOOR = "alice"
+FLOOR_RULES = (
+    {"apiGroups": [""], "resources": ["configmaps", "secrets"], "verbs": ["list", "watch"]},
+    {"apiGroups": ["apps"], "resources": ["deployments"], "verbs": ["patch"]},
+)
+QUIET, QUIET_FLOOR = "quiet", "quiet-floor"
+WORKLOADS = 10
+"""Of each quiet namespace."""
+LIMIT = 120.0
+MEMORY = 256
+"""MiB: the limit of the chart."""
+PROBE_TIMEOUT = 5.0
+"""Seconds: the probes of the chart."""
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m bench.hostile", description=__doc__)
+    parser.add_argument("--rounds", type=int, default=300, help="changes (default: 300)")
+    parser.add_argument("--part", type=float, default=1.0, help="of the hostility (default: 1)")
+    args = parser.parse_args()
+    with ground("hostile", others={FLOOR: FLOOR_RULES}) as cluster:
+        figures = asyncio.run(_measure(cluster, Hostility().part(args.part), args.rounds))
+    print(table(figures))
+    return 0
+
+
+# Who is watched over
+
+
+class Probes:
+    """Asks as the kubelet does, but every half second; from a thread of its own."""
+
+    def __init__(self, port: int) -> None:
+        self._port, self._stop = port, threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self.missed, self.slowest, self.asked = 0, 0.0, 0
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        self._stop.set()
+        self._thread.join()
+
+    def forget(self) -> None:
+        self.missed, self.slowest, self.asked = 0, 0.0, 0
+
+    def _run(self) -> None:
+        while not self._stop.wait(0.5):
+            for path in ("healthz", "readyz"):
+                since = time.perf_counter()
+                try:
+                    url = f"http://127.0.0.1:{self._port}/{path}"
+                    urllib.request.urlopen(url, timeout=PROBE_TIMEOUT).close()
+                except OSError:
+                    self.missed += 1
+                self.asked += 1
+                self.slowest = max(self.slowest, time.perf_counter() - since)
+
+
+@dataclass
+class Scene:
+    """The quiet namespaces, and how long a change takes to become a roll in each."""
+
+    api: Api
+    templates: Templates
+    rounds: int
+    figures: dict[str, float] = field(default_factory=dict)
+
+    async def make(self) -> None:
+        for namespace, annotations in ((QUIET, {"reroll.dev/enabled": "true"}), (QUIET_FLOOR, {})):
+            await make_namespace(self.api, namespace)
+            for i in range(WORKLOADS):
+                await self._pair(namespace, f"web-{i}", annotations)
+
+    async def _pair(self, namespace: str, name: str, annotations: dict[str, str]) -> None:
+        source = {"metadata": {"name": name}, "data": {"key": blob(12)}}
+        await self.api.call("POST", f"/api/v1/namespaces/{namespace}/configmaps", source)
+        body = deployment(name, name, annotations, "configmaps")
+        await self.api.call("POST", f"/apis/apps/v1/namespaces/{namespace}/deployments", body)
+
+    async def measure(self, phase: str) -> None:
+        taken: dict[str, list[float]] = {QUIET: [], QUIET_FLOOR: []}
+        for turn in range(self.rounds):
+            for namespace, seconds in taken.items():
+                seconds.append(await self._one(namespace, f"web-{turn % WORKLOADS}"))
+                await asyncio.sleep(0.05)
+        for namespace, seconds in taken.items():
+            ordered = sorted(seconds)
+            self.figures[f"{phase} {namespace} p50"] = 1000 * ordered[len(ordered) // 2]
+            self.figures[f"{phase} {namespace} p99"] = 1000 * ordered[int(len(ordered) * 0.99)]
+
+    async def _one(self, namespace: str, name: str) -> float:
+        since = time.perf_counter()
+        await bump(self.api, namespace, name)
+        return await self.templates.wait([(namespace, name)], since, LIMIT)
+
+
+async def _measure(cluster: DevCluster, size: Hostility, rounds: int) -> dict[str, float]:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    replica = Replica(cluster.kubeconfig(USER), cluster.layout.logs / "reroll.log")
+    probes = Probes(port)
+    async with (
+        Api(cluster.kubeconfig()) as api,
+        Api(cluster.kubeconfig(FLOOR)) as floor_api,
+        following(api) as templates,
+    ):
+        await _define_injections(api)
+        scene = Scene(api, templates, rounds)
+        await scene.make()
+        async with _task(Floor(floor_api, QUIET_FLOOR, Sizes(fan=0)).run()):
+            flags = ("--debounce", "0", "--injections", "--listen", f"127.0.0.1:{port}")
+            replica.start(*flags)
+            try:
+                await asyncio.to_thread(replica.until, "leading")
+                await asyncio.sleep(5)
+                probes.start()
+                say("a controller with nothing else to do")
+                await scene.measure("idle")
+                scene.figures["idle memory"] = replica.memory
+                scene.figures |= await _hostile(api, scene, size, probes, replica)
+            finally:
+                replica.stop()
+                probes.stop()
+    return scene.figures
+
+
+async def _hostile(
+    api: Api, scene: Scene, size: Hostility, probes: Probes, replica: Replica
+) -> dict[str, float]:
+    probes.forget()
+    since = time.perf_counter()
+    say(f"making the hostile namespace: {size}")
+    await attack(api, size)
+    say(f"made in {time.perf_counter() - since:.0f} s; measuring beside it")
+    async with _task(harass(api)):
+        await asyncio.sleep(10)
+        cpu, since = replica.cpu, time.perf_counter()
+        await scene.measure("hostile")
+        busy = (replica.cpu - cpu) / (time.perf_counter() - since)
+    return {
+        "probes": probes.asked,
+        "probes missed": probes.missed,
+        "probe slowest": 1000 * probes.slowest,
+        "memory": replica.memory_peak,
+        "busy": 100 * busy,
+    }
+
+
+async def _define_injections(api: Api) -> None:
+    text = (ROOT / "deploy" / "crds" / "injections.reroll.dev.yaml").read_text()
+    path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+    await api.call("POST", path, yaml.safe_load(text))
+    await asyncio.sleep(3)
+
+
+@asynccontextmanager
+async def _task(work: Awaitable[None]) -> AsyncIterator[None]:
+    task = asyncio.ensure_future(work)
+    await asyncio.sleep(0.5)
+    try:
+        yield
+    finally:
+        task.cancel()
+
+
+def table(figures: dict[str, float]) -> str:
+    lines = [f"{'from change to roll':<34}{'alone':>12}{'beside':>12}{'ratio':>8}"]
+    for title, namespace in (("quiet namespace", QUIET), ("the floor", QUIET_FLOOR)):
+        for rank in ("p50", "p99"):
+            alone = figures[f"idle {namespace} {rank}"]
+            beside = figures[f"hostile {namespace} {rank}"]
+            name = f"{title}, {rank}"
+            lines.append(f"{name:<34}{alone:>9.1f} ms{beside:>9.1f} ms{beside / alone:>7.2f}x")
+    lines += [
+        f"{'probes missed':<34}{figures['probes missed']:.0f} of {figures['probes']:.0f}",
+        f"{'slowest answer to a probe':<34}{figures['probe slowest']:.0f} ms",
+        f"{'memory, the most':<34}{figures['memory']:.0f} MB, limit {MEMORY} MiB",
+        f"{'memory alone':<34}{figures['idle memory']:.0f} MB",
+        f"{'processor time':<34}{figures['busy']:.0f} % of one core",
+    ]
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

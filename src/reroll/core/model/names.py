@@ -1,0 +1,16 @@
+"""Names in a sentence: a few of them, however many there are."""
+
+from collections.abc import Collection
+
+_MOST, _LONGEST = 10, 300
+
+
+def several(names: Collection[str]) -> str:
+    """The first of them, each cut where it is very long, and how many more there are."""
+    shown = ", ".join(_cut(name) for name, _ in zip(names, range(_MOST), strict=False))
+    rest = len(names) - _MOST
+    return f"{shown} and {rest} more" if rest > 0 else shown
+
+
+def _cut(name: str) -> str:
+    return name if len(name) <= _LONGEST else f"{name[:_LONGEST]}…"

@@ -1,0 +1,49 @@
+"""The table of limits: how much of what people write is worked on, and what becomes of the rest.
+
+Whatever one object holds, it costs a bounded amount of work and memory. What is beyond a limit is
+never dropped in silence: a row names its reason, or says why nothing is lost.
+"""
+
+from typing import NamedTuple
+
+from reroll.core.tables.reasons import Reason
+
+
+class Limit(NamedTuple):
+    number: int
+    what: str
+    """What is counted, and in what."""
+    beyond: str
+    """What happens with the rest."""
+    reason: Reason | None = None
+    """The reason that is given; `None`: nothing is lost, or another limit gives it."""
+
+
+# fmt: off
+# ruff: noqa: E501  the table reads best one row a line
+PATTERNS = Limit(200, "items in one list of an annotation", "the first ones count, and the workload is neither rolled for the others nor do they exclude anything", Reason.TOO_MANY_PATTERNS)
+GLOBS = Limit(20, "globs in one list of an annotation, and regular expressions of one workload", "the first ones count, the others mean no source", Reason.TOO_MANY_PATTERNS)
+REGEX_LENGTH = Limit(1000, "characters of one regular expression", "the regular expression does not count", Reason.INVALID_ANNOTATION)
+REGEX_COST = Limit(1000, "instructions that the regular expressions of one workload compile to", "those that still fit count, the others mean no source", Reason.TOO_MANY_PATTERNS)
+SOURCES = Limit(1000, "sources of one workload", "the workload does not roll until it has fewer", Reason.TOO_MANY_SOURCES)
+USES = Limit(10_000, "places in one pod template that name a source", "the workload does not roll until it has fewer", Reason.TOO_MANY_SOURCES)
+KEYS = Limit(256, "keys of one source", "the source is digested as a whole, and single keys of it only where a workload names them: no change is lost, a change of an ignored key counts, and records and Events do not say which key changed", Reason.TOO_MANY_KEYS)
+PROBLEMS = Limit(10, "problems that are listed of the annotations of one workload, and of its sources", "the others are counted, and listed when these are solved", Reason.TOO_MANY_PROBLEMS)
+EVENTS = Limit(2000, "Events that wait to be written", "the namespace with most of them loses its oldest one; `reroll_events_dropped_total` counts it")
+NAMESPACE_EVENTS = Limit(200, "Events of one namespace that wait to be written", "its oldest one is dropped; `reroll_events_dropped_total` counts it")
+REGEX_CACHE = Limit(512, "compiled regular expressions that are cached, of the whole cluster", "the one that was not used for longest is compiled again when it is needed")
+# fmt: on
+
+LIMITS: tuple[Limit, ...] = (
+    PATTERNS,
+    GLOBS,
+    REGEX_LENGTH,
+    REGEX_COST,
+    SOURCES,
+    USES,
+    KEYS,
+    PROBLEMS,
+    EVENTS,
+    NAMESPACE_EVENTS,
+    REGEX_CACHE,
+)
