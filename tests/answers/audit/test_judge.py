@@ -10,8 +10,8 @@ from tests.support import build
 from reroll.answers.audit.judge import AuditedPod, judge
 from reroll.answers.audit.report import Audited, controller_of, owner, rows
 from reroll.core.model.key import Key
-from reroll.core.observe.evidence import Finding, Verdict
 from reroll.core.observe.provenance import Write, Writes
+from reroll.core.observe.staleness import Finding, Verdict
 
 START = datetime(2026, 5, 1, 10, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)

@@ -16,8 +16,8 @@ from reroll.core.decide.plan import Effect, Plan
 from reroll.core.model.digest import reference_digest
 from reroll.core.model.moment import Moment
 from reroll.core.model.record import Record
-from reroll.core.observe.evidence import Finding, HeldSince, Verdict, judge
 from reroll.core.observe.provenance import Write, Writes
+from reroll.core.observe.staleness import Finding, HeldSince, Verdict, judge
 from reroll.core.policy.references import Use
 from reroll.core.tables.kinds import Strategy
 from reroll.core.tables.reasons import Reason

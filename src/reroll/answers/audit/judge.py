@@ -1,12 +1,12 @@
-"""What a running pod has of its sources: the evidence of `core.observe.evidence`, pod by pod."""
+"""What a running pod has of its sources: the evidence of `core.observe.staleness`, pod by pod."""
 
 from collections.abc import Iterator
 
 import msgspec
 
 from reroll.core.model.podspec import PodSpec, given
-from reroll.core.observe import evidence
-from reroll.core.observe.evidence import Finding, HeldSince, Known
+from reroll.core.observe import staleness
+from reroll.core.observe.staleness import Finding, HeldSince, Known
 from reroll.core.policy.references import uses
 from reroll.kube.objects import Pod
 
@@ -20,7 +20,7 @@ class AuditedPod(Pod, gc=False):
 def judge(pod: AuditedPod, known: Known, *, mounts_are_live: bool = True) -> Iterator[Finding]:
     """Every use of a ConfigMap or Secret by what runs in a pod, in the order of its spec."""
     place, starts = pod.metadata.namespace, dict(_starts(pod))
-    return evidence.judge(place, uses(pod.spec), starts, known, mounts_are_live=mounts_are_live)
+    return staleness.judge(place, uses(pod.spec), starts, known, mounts_are_live=mounts_are_live)
 
 
 def _starts(pod: AuditedPod) -> Iterator[tuple[str, HeldSince]]:

@@ -7,7 +7,7 @@ import msgspec
 
 from reroll.core.model.key import Key
 from reroll.core.model.metadata import Metadata
-from reroll.core.observe.evidence import Finding, Verdict
+from reroll.core.observe.staleness import Finding, Verdict
 from reroll.kube.objects import controller
 from reroll.x509 import Certificate
 

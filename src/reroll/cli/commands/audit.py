@@ -14,7 +14,7 @@ from reroll.cli.output import add_output_flag, warn
 from reroll.cli.show import Table, show
 from reroll.cli.times import ago, moment
 from reroll.core.model.key import Key
-from reroll.core.observe.evidence import Finding, Verdict
+from reroll.core.observe.staleness import Finding, Verdict
 from reroll.kube.view import View
 from reroll.x509 import Certificate
 

@@ -11,9 +11,9 @@ from reroll.answers.explain.provenance import Provenance, provenance
 from reroll.cli.command import Context
 from reroll.cli.commands import explain_injection
 from reroll.cli.errors import CommandError, Exit
-from reroll.cli.evidence import weigh
 from reroll.cli.flags import add_controller_flags, add_flags
 from reroll.cli.output import add_output_flag, print_json, print_lines, print_table, warn
+from reroll.cli.staleness import weigh
 from reroll.cli.times import ago, moment
 from reroll.core.decide.chains import Answer
 from reroll.core.dialects.rows import PolicyInput

@@ -8,9 +8,9 @@ from reroll.cli import flags
 from reroll.cli.command import Context
 from reroll.cli.commands.sync import using
 from reroll.cli.errors import CommandError, Exit
-from reroll.cli.evidence import weigh
 from reroll.cli.flags import add_flags
 from reroll.cli.output import add_output_flag, print_json, print_table, warn
+from reroll.cli.staleness import weigh
 from reroll.cli.streams import manifests
 from reroll.core.decide.plan import Effect, Plan
 from reroll.core.model.key import Key

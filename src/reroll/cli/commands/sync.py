@@ -7,9 +7,9 @@ from difflib import get_close_matches
 from reroll.cli import flags, run_and_wait
 from reroll.cli.command import Context
 from reroll.cli.errors import CommandError
-from reroll.cli.evidence import weigh
 from reroll.cli.flags import add_flags
 from reroll.cli.output import add_output_flag
+from reroll.cli.staleness import weigh
 from reroll.cli.targets import config_target
 from reroll.core.decide.older_pods import is_told
 from reroll.core.decide.plan import Effect

@@ -10,8 +10,8 @@ import msgspec
 
 from reroll.core.decide.plan import Plan
 from reroll.core.model.key import Key
-from reroll.core.observe.evidence import Finding, Verdict
 from reroll.core.observe.snapshot import Snapshot
+from reroll.core.observe.staleness import Finding, Verdict
 from reroll.core.tables.kinds import Strategy
 from reroll.core.tables.reasons import Reason
 
