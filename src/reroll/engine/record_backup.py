@@ -6,7 +6,7 @@ by the leader behind its work: half a minute after a record changed, and when it
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from typing import NamedTuple
 
 import msgspec
@@ -35,6 +35,8 @@ SHARDS = "0123456789abcdef"
 """The first digits of uids: each has a ConfigMap with the records of its workloads."""
 LARGEST_SHARD = 900_000
 """Bytes. Kubernetes takes 1 MiB in one ConfigMap."""
+_DIGITS = 20
+"""Of a version: more than any store counts to."""
 _ENTRY = 64
 """Bytes of an entry beside its record: uid, version, quotes."""
 
@@ -81,7 +83,7 @@ class RecordBackup:
                 stored: dict[str, dict[str, int]] = {}
                 entries = []
                 async for shard in _shards(self._client, self._namespace):
-                    found = list(_entries(shard))
+                    found = list(entries_of(shard.data or {}))
                     entries += found
                     stored[shard.metadata.name] = {one.uid: one.record.n for one in found}
                 if not stored:
@@ -161,25 +163,15 @@ class RecordBackup:
         await api.create(self._client, CONFIG_MAPS, self._namespace, body, Stub)
 
     def _fitting(self, workloads: dict[str, Workload]) -> dict[str, Workload]:
-        """What one shard has room for: the oldest records are left out."""
-        sizes = {uid: _ENTRY + len(one.record_text or "") for uid, one in workloads.items()}
-        left = sum(sizes.values()) - LARGEST_SHARD
-        if left <= 0:
-            return workloads
-        if not self._is_full:
+        found = fitting(workloads)
+        if len(found) < len(workloads) and not self._is_full:
             self._is_full = True
             log.warning(
                 "backup of records is full",
                 problem=f"{CONFIG_MAPS.plural} in namespace {self._namespace} have no room for "
                 "all records; the oldest are left out",
             )
-        fitting = dict(workloads)
-        for uid in sorted(workloads, key=lambda uid: _age(workloads[uid])):
-            if left <= 0:
-                break
-            del fitting[uid]
-            left -= sizes[uid]
-        return fitting
+        return found
 
     def _failed(self, what: str, error: Exception) -> None:
         """Once, until it works again."""
@@ -195,15 +187,33 @@ class RecordBackup:
         )
 
 
-def _age(workload: Workload) -> tuple[bool, int]:
-    record = workload.record
-    is_record = isinstance(record, Record)
-    return is_record, int(record.at.timestamp()) if isinstance(record, Record) else 0
+def fitting(workloads: dict[str, Workload], room: int = LARGEST_SHARD) -> dict[str, Workload]:
+    """What one shard has room for: the oldest records are left out."""
+    sizes = {uid: _ENTRY + len(one.record_text or "") for uid, one in workloads.items()}
+    excess = sum(sizes.values()) - room
+    if excess <= 0:
+        return workloads
+    found = dict(workloads)
+    for uid in sorted(workloads, key=lambda uid: _age(workloads[uid])):
+        del found[uid]
+        excess -= sizes[uid]
+        if excess <= 0:
+            break
+    return found
+
+
+def _age(workload: Workload) -> float:
+    record = latest(workload)
+    return record.at.timestamp() if record else 0.0
 
 
 async def find(client: Client, namespace: str) -> list[Entry]:
     """All that controllers with this home wrote down."""
-    return [entry async for shard in _shards(client, namespace) for entry in _entries(shard)]
+    return [
+        entry
+        async for shard in _shards(client, namespace)
+        for entry in entries_of(shard.data or {})
+    ]
 
 
 async def _shards(client: Client, namespace: str) -> AsyncIterator[_Shard]:
@@ -214,11 +224,11 @@ async def _shards(client: Client, namespace: str) -> AsyncIterator[_Shard]:
             yield shard
 
 
-def _entries(shard: _Shard) -> Iterable[Entry]:
-    for uid, text in (shard.data or {}).items():
+def entries_of(data: Mapping[str, str]) -> Iterable[Entry]:
+    for uid, text in data.items():
         version, _, record = text.partition(" ")
         found = read(record)
-        if isinstance(found, Record) and version.isdecimal():
+        if isinstance(found, Record) and version.isdecimal() and len(version) <= _DIGITS:
             yield Entry(uid, int(version), found)
 
 
