@@ -261,10 +261,13 @@ class Reader:
         )
         owned = [one for one in revisions if is_owned_by(one.metadata, workload.uid)]
         current = max(owned, key=lambda one: one.number, default=None)
+        latest = _latest(owned)
+        there = _copy_on(current)
         return History(
             newest=current.metadata.creation_timestamp if current else None,
             version=current.metadata.version if current else 0,
-            latest=_latest(owned),
+            latest=latest,
+            left=latest is not None and (there is None or there.n < latest.n),
         )
 
 
@@ -279,6 +282,13 @@ def _name(want: Want) -> str:
 
 def _latest(revisions: Iterable[Revision]) -> Record | None:
     """Of the records that Kubernetes copied to the revisions, the one with the highest number."""
-    copies = (read((one.metadata.annotations or {}).get(STATE)) for one in revisions)
-    records = [record for record in copies if isinstance(record, Record)]
+    records = [record for one in revisions if (record := _copy_on(one))]
     return max(records, key=lambda record: record.n, default=None)
+
+
+def _copy_on(revision: Revision | None) -> Record | None:
+    """The record that Kubernetes copied to a revision."""
+    if revision is None:
+        return None
+    record = read((revision.metadata.annotations or {}).get(STATE))
+    return record if isinstance(record, Record) else None

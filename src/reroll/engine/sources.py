@@ -16,7 +16,7 @@ from reroll.core.model.metadata import Metadata
 from reroll.core.model.moment import Moment
 from reroll.core.model.reference import Reference
 from reroll.core.observe.snapshot import Absence
-from reroll.core.revisions.copies import is_copy
+from reroll.core.revisions.copies import is_our_own
 from reroll.core.tables.annotations import ALLOW_FROM
 from reroll.core.tables.source_kinds import SourceKind, Watched
 from reroll.engine.content import (
@@ -88,7 +88,7 @@ class Sources(SourceIndex):
         """
         known, allowed = self._known.get(source), _allowed(metadata)
         if known is None:
-            if (metadata and is_copy(metadata)) or not self._globs.mean(source, allowed):
+            if (metadata and is_our_own(metadata)) or not self._globs.mean(source, allowed):
                 return None
             known = self._known.add(source)
         elif known.allowed == allowed:

@@ -55,6 +55,10 @@ class World:
         self.workloads: dict[Key, Tracked] = {}
         self.namespaces = Namespaces(scope, lambda name: want(NamespaceWorkloads(name)))
         self.keys = Keys()
+        self.records_known = False
+        """Records that other writers removed are known, see `engine.record_backup`."""
+        self.unrecorded: set[Key] = set()
+        """Except for these: they may have had one."""
         self._supposed: set[Key] = set()
         self.latest = 0
         """The highest version of any workload that was seen."""
@@ -292,6 +296,7 @@ class World:
             quiet_since=tracked.quiet_since,
             copies_missing=self.copies.missing(_copies(tracked.workload)),
             problems=problems,
+            records_known=self.records_known and key not in self.unrecorded,
             crowded=tracked.is_crowded,
         )
 

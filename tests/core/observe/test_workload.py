@@ -54,7 +54,7 @@ def test_the_template_is_found_at_the_path_of_its_kind(kind: Kind) -> None:
     assert found.has_template_annotations
     assert found.annotations == {STATE: RECORD, "reroll.dev/enabled": "true"}
     assert isinstance(found.record, Record)
-    assert (found.record_text, found.highest, found.seen) == (RECORD, 4, 100)
+    assert (found.record_text, found.last, found.seen) == (RECORD, None, 100)
     assert (found.still, found.ended, found.problems) == (False, False, ())
 
 
@@ -89,7 +89,6 @@ def test_a_change_of_status_keeps_what_the_spec_says_without_reading_it_again(ki
         annotations={STATE: RECORD},
         record=after.record,
         record_text=RECORD,
-        highest=4,
     )
     assert after.uses is before.uses
 

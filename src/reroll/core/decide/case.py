@@ -22,9 +22,8 @@ class Case:
         self.comparison = compare(snapshot)
         self.pins = pin_state(snapshot)
         self.pause = snapshot.policy.pause
-        record = snapshot.workload.record
-        self.record = record if isinstance(record, Record) else None
-        """The record, if it is there and can be read."""
+        self.record = snapshot.record
+        """The last one, see there; the one on the object may be another."""
 
     @property
     def is_paused_by_us(self) -> bool:
@@ -77,17 +76,11 @@ class Case:
     @property
     def number(self) -> int:
         """The number that the next record comes after."""
-        number = self.highest_number
+        number = self.record.n if self.record else 0
         if not self.snapshot.kind.copies_record:
             return number
         # An undo is noticed by numbers, and no process has seen them all: so they grow with time.
         return max(number, int(self.now.timestamp()))
-
-    @property
-    def highest_number(self) -> int:
-        history = self.snapshot.history
-        latest = history.latest if history else None
-        return max(self.snapshot.workload.highest, latest.n if latest else 0)
 
 
 REWRITE = timedelta(minutes=1)

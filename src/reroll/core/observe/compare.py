@@ -20,8 +20,8 @@ from reroll.core.tables.source_kinds import SOURCE_KINDS, Watched
 
 def compare(snapshot: Snapshot) -> Comparison:
     """What the sources hold now against what the record says."""
-    record = snapshot.workload.record
-    known = record.s if isinstance(record, Record) else {}
+    record = snapshot.record
+    known = record.s if record else {}
     if snapshot.workload.back and not snapshot.workload.pins:
         known = snapshot.workload.back.had
     ledger = _Ledger(snapshot, known)
@@ -92,6 +92,8 @@ class _Ledger:
         self.wanted[entry] = digest
         recorded = self._known.get(entry)
         changed = _has_changed(self._snapshot, reference, recorded, content, digest, terms)
+        if changed is False and recorded not in _NEVER_THERE:
+            changed = self._snapshot.may_have_rolled(content.changed)
         if changed is None:
             self.lost[entry] = recorded or ""
         elif changed:
@@ -144,8 +146,8 @@ def _has_changed(
 
     `digest` is that of the content with the current key.
     """
-    record = seen.workload.record
-    if recorded not in _NEVER_THERE and isinstance(record, Record):
+    record = seen.record
+    if recorded not in _NEVER_THERE and record is not None:
         if record.k == seen.keys.current:
             return digest != recorded
         now = reference_digest(reference, content, record.k)
@@ -161,11 +163,11 @@ def _has_changed(
     if recorded is not None:
         return appears
     changed = content.changed
-    if (pin := seen.pin(reference.source)) and isinstance(record, Record):
+    if (pin := seen.pin(reference.source)) and record is not None:
         # Its pods have what the pin says, however new: unless somebody chose that pin, it is news.
         ours = record.pins and read_pins(record.pins).get(reference.source[::2])
         return ours == pin and pin not in copy_names(reference.source, content)
-    if not isinstance(record, Record):
+    if record is None:
         # Not adopted yet, but the change was watched after the workload was: its pods are older.
         return seen.ordered and 0 < seen.workload.seen <= changed.after
     if reference.pattern:

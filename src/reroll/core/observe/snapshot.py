@@ -11,7 +11,7 @@ from reroll.core.model.key import Key, Problem
 from reroll.core.model.moment import Moment
 from reroll.core.model.record import Record
 from reroll.core.model.reference import Reference
-from reroll.core.observe.workload import Workload
+from reroll.core.observe.workload import Workload, latest
 from reroll.core.policy.policy import Policy
 from reroll.core.tables.kinds import Kind
 
@@ -33,6 +33,8 @@ class History(msgspec.Struct, frozen=True, gc=False):
     """The copy of a record with the highest number."""
     version: int = 0
     """The resource version of the current one: not even its status was written since."""
+    left: bool = False
+    """That copy is on another revision than the current one: it was gone back from."""
 
 
 class Keys(msgspec.Struct, frozen=True, gc=False):
@@ -76,6 +78,41 @@ class Snapshot(msgspec.Struct, frozen=True, gc=False):
     problems: tuple[Problem, ...] = ()
     crowded: bool = False
     """It has more sources than one workload may have: `references` are not all of them."""
+    records_known: bool = True
+    """Records that other writers removed are known: one that is not was never written."""
+
+    @property
+    def record(self) -> Record | None:
+        """Its last record as far as is known: what its pods are compared by.
+
+        Another writer may have removed the one on the object, or put an older one in its place.
+        """
+        known = latest(self.workload)
+        copy = self.history.latest if self.history and self.kind.copies_record else None
+        if copy is None or (known is not None and known.n >= copy.n):
+            return known
+        return copy
+
+    @property
+    def is_record_there(self) -> bool:
+        """Whether the last record is the one on the object."""
+        return self.record is self.workload.record
+
+    def may_have_rolled(self, changed: Moment) -> bool:
+        """Whether a roll with another content than the last record's may be unknown.
+
+        A source that was not written since the record cannot have had another content. Sources tell
+        whole seconds.
+        """
+        record, workload = self.record, self.workload
+        if record is None or record is workload.record:
+            return False
+        after = workload.blind_after
+        if record is not workload.last:  # A copy that a revision has.
+            after = None if isinstance(workload.record, Record) else 0
+        if after is None or 0 < changed.by <= after:
+            return False
+        return changed.at is None or changed.at >= record.at.replace(microsecond=0)
 
     def pin(self, source: Key) -> str | None:
         """The copy of a source that its template names."""

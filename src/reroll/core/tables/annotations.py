@@ -6,6 +6,10 @@ DOMAIN = "reroll.dev/"
 STATE = DOMAIN + "state"
 
 
+RECORDS = DOMAIN + "records"
+"""The label of the ConfigMaps that hold the records of workloads a second time."""
+
+
 STAMP = DOMAIN + "config-hash"
 
 

@@ -47,6 +47,7 @@ class Reason(Enum):
     RECORDED = "Recorded", 0, "its references changed: they are recorded, nothing is rolled"
     ROLLED_ELSEWHERE = "RolledElsewhere", 0, "its template changed after its configuration, so its new pods already have that configuration"
     UNDONE = "Undone", EVENT, "it was taken back to an earlier revision: the current configuration is declined"
+    RECORD_RESTORED = "RecordRestored", EVENT, "another writer removed, spoilt or set back its record: the record is restored, nothing is rolled"
     KEY_ROTATED = "KeyRotated", 0, "its record is rewritten with the current digest key, nothing is rolled"
     KEY_LOST = "KeyLost", EVENT, "the digest key of its record is not known here, so it was lost or is that of another installation: its Secrets are recorded with the current key, nothing is rolled"
     PINNED = "Pinned", 0, "its pods now use copies of its sources, each revision its own"
@@ -93,6 +94,7 @@ class Reason(Enum):
 
     # Why there is nothing to do
     UP_TO_DATE = "UpToDate", QUIET, "its pods were made with the current configuration"
+    PODS_OLDER = "PodsOlder", 0, "some of its pods are older than the configuration that they use, and nothing rolled them for it; `reroll sync --stale` rolls them"
     NOT_ENABLED = "NotEnabled", QUIET | OUT, "the workload did not opt in"
     OPTED_OUT = "OptedOut", QUIET | OUT, "the workload opted out"
     ENDED = "Ended", QUIET, "the workload has finished or is being deleted"

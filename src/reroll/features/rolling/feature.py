@@ -17,6 +17,7 @@ from reroll.core.tables.rights import Feature
 from reroll.engine.executor import Executor
 from reroll.engine.observer import Observer
 from reroll.engine.outcome import Outcome
+from reroll.engine.record_backup import RecordBackup
 from reroll.engine.watches import Watches
 from reroll.engine.writes import Paces, Write, rates
 from reroll.kube.client import Client
@@ -62,6 +63,8 @@ class Rolling:
         self._worker = Worker(
             self.queue, self._reconcile, Backoff(clock), on_error=self._failed, noun="workload"
         )
+        place = home, settings.lease
+        self._backup = RecordBackup(client, clock, self.observer.world, place, self._wake)
         self._stranded: Stranded[Key] = Stranded(client.outage, self._retry)
         self._acting = False
 
@@ -83,6 +86,7 @@ class Rolling:
         """Roll; only where this replica is the leader."""
         self._acting = True
         try:
+            await self._backup.load()
             for key in self.observer.world.everything():
                 self.queue.add(key, urgent=False)
             async with asyncio.TaskGroup() as group:
@@ -92,6 +96,7 @@ class Rolling:
                 if self._executor.slow_lane:
                     group.create_task(self._executor.slow_lane.run())
                 group.create_task(self._worker.run(self._settings.concurrency))
+                group.create_task(self._backup.run())
         finally:
             self._acting = False
             self.queue.clear()
@@ -104,6 +109,8 @@ class Rolling:
         Pods that are asked to reload are not waited for: whoever leads next asks them again.
         """
         await self.queue.drain()
+        if self._acting:
+            await self._backup.flush()
 
     def _wake(self, key: Key, urgent: bool) -> None:
         if self._acting:
