@@ -67,7 +67,7 @@ class Stage:
         assert ROW
         self.version += 1
         source = a_configmap(name, values or {"key": str(self.version)}, self.version)
-        self.world.sources.seen(ROW, source, watched=True)
+        self.world.sources.take_in(ROW, source, watched=True)
         return source
 
     def nothing_exists(self) -> None:
