@@ -47,6 +47,7 @@ from reroll.engine.outcome import (
     Step,
     Turn,
     report_of,
+    words_of,
 )
 from reroll.engine.slow_lane import SlowLane
 from reroll.engine.strategies.copies import CopyMaker
@@ -269,7 +270,9 @@ class Executor:
         )
         retry_after = (api_error and api_error.retry_after) or 0.0
         delay = self._backoff.failed(key, max(at_least, retry_after))
-        reports = self._without_look(key, reason, f"{reason.sentence}: {error}", Result.FAILED)
+        reports = self._without_look(
+            key, reason, f"{reason.sentence}: {words_of(error)}", Result.FAILED
+        )
         return Outcome(reports, delay, api_error)
 
     def waits(self, key: Key) -> Outcome:

@@ -263,6 +263,7 @@ class Reader:
         current = max(owned, key=lambda one: one.number, default=None)
         return History(
             newest=current.metadata.creation_timestamp if current else None,
+            version=current.metadata.version if current else 0,
             latest=_latest(owned),
         )
 

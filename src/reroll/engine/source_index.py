@@ -65,6 +65,10 @@ class SourceIndex:
         known = self._known.get(key)
         return known.version if known else 0
 
+    def digested_at(self, keys: Iterable[Key]) -> int:
+        """The highest version of those that are digested with a key."""
+        return max((self.version(key) for key in keys if self.rows[key.kind].keyed), default=0)
+
     def take_told(self, key: Key) -> int:
         """The version to ask for, once: if that fails, the most recent one is worth asking for."""
         known = self._known.get(key)

@@ -45,7 +45,7 @@ from reroll.core.decide.chains import decide
 from reroll.core.dialects.reloader_marks import (
     DELETED,
     LAST_RELOADED,
-    carrier,
+    Carriers,
     hash_source,
     variable,
 )
@@ -136,7 +136,8 @@ PLACES: dict[str, tuple[dict[str, Any], int]] = {
 
 @pytest.mark.parametrize(("body", "place"), PLACES.values(), ids=PLACES)
 def test_the_mark_goes_where_reloader_puts_it(body: dict[str, Any], place: int) -> None:
-    assert carrier(workload(DEPLOYMENT, document(DEPLOYMENT, body)), configmap("app")) == place
+    made = workload(DEPLOYMENT, document(DEPLOYMENT, body))
+    assert Carriers(made).of(configmap("app")) == place
 
 
 # Marks of a roll

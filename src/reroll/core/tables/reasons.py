@@ -48,7 +48,7 @@ class Reason(Enum):
     ROLLED_ELSEWHERE = "RolledElsewhere", 0, "its template changed after its configuration, so its new pods already have that configuration"
     UNDONE = "Undone", EVENT, "it was taken back to an earlier revision: the current configuration is declined"
     KEY_ROTATED = "KeyRotated", 0, "its record is rewritten with the current digest key, nothing is rolled"
-    KEY_LOST = "KeyLost", EVENT, "the digest key of its record is gone: its Secrets are recorded with the current key, nothing is rolled"
+    KEY_LOST = "KeyLost", EVENT, "the digest key of its record is not known here, so it was lost or is that of another installation: its Secrets are recorded with the current key, nothing is rolled"
     PINNED = "Pinned", 0, "its pods now use copies of its sources, each revision its own"
     UNPINNED = "Unpinned", 0, "revisions are off for it: its pods use its sources themselves again"
     RELEASED = "Released", 0, "it was released from the revision it was held at: it rolls with the current configuration"
@@ -74,6 +74,7 @@ class Reason(Enum):
     WAITING = "Waiting", HOLDS, "the content of its sources is being read"
     EVICTION_REFUSED = "EvictionRefused", WARNING | EVENT | HOLDS, "a pod cannot be evicted now; the eviction is tried again"
     RELOAD_REFUSED = "ReloadRefused", WARNING | EVENT | HOLDS, "a pod did not accept the request to reload its configuration; the request is tried again"
+    JOB_RUNNING = "JobRunning", WARNING | EVENT | HOLDS | DELIBERATE, "its CronJob forbids two Jobs at once (concurrencyPolicy), and one is running; the next one is started when that has ended"
     LOOKING_BACK = "LookingBack", HOLDS, "its revisions are being read to see what happened while no controller was watching"
 
     # What becomes of an Injection
@@ -103,8 +104,9 @@ class Reason(Enum):
     TOO_MANY_PROBLEMS = "TooManyProblems", WARNING, "more is wrong with the workload than is listed; correct what is listed, and the rest follows"
     PODS_NOT_REWRITTEN = "PodsNotRewritten", WARNING | LASTING, "nothing rewrites pods in its namespace when they are created, so they use its sources themselves; run `reroll pins install`, or use the mode `template`"
     OTHER_CONTROLLER = "OtherController", WARNING | LASTING, "another controller rolls the workload for the same annotations"
+    OTHER_INSTALLATION = "OtherInstallation", WARNING | LASTING, "another installation of Reroll manages workloads of the same namespace"
     REJECTED = "Rejected", WARNING | EVENT | POLLED, "the API server refused the change"
     FORBIDDEN = "Forbidden", WARNING | EVENT | POLLED, "the change is not allowed: a right is missing, or admission refuses it", "Forbidden"
     FAILED = "Failed", WARNING | EVENT | POLLED, "the change could not be made yet; it is tried again"
-    FEATURE_OFF = "FeatureOff", WARNING, "a feature lacks a right or an API; the others work"
+    FEATURE_OFF = "FeatureOff", WARNING | EVENT | HOLDS, "a feature is off, or lacks a right or an API; the others work"
     # fmt: on

@@ -6,8 +6,6 @@ the workload is decided on again.
 
 from collections.abc import Iterable, Mapping
 
-import msgspec
-
 from reroll.core.decide.actions import Action, AddValueMarks, Patch, SetMarks, with_marks
 from reroll.core.dialects.rows import OfValues
 from reroll.core.dialects.table import MarksOfValues
@@ -27,10 +25,10 @@ from reroll.engine.world import World
 from reroll.kube import api, resources
 from reroll.kube.aio import gather
 from reroll.kube.client import Client
+from reroll.kube.decode import decoded
 from reroll.kube.errors import Conflict, Forbidden
 
 _ROWS = {row.name: row for row in SOURCE_KINDS}
-_template = msgspec.json.Decoder(PodTemplate)
 
 
 class ValueMarks:
@@ -79,7 +77,7 @@ async def made_of(
     key = snapshot.workload.key
     manifest = await api.get(client, resources.of(snapshot.kind), key.namespace, key.name, Manifest)
     raw = pick(manifest, snapshot.kind.template)
-    spec = _template.decode(raw).spec if raw else None
+    spec = decoded(raw, PodTemplate, "its template").spec if raw else None
     return [make(key, spec, manifest.metadata.annotations or {}) for make in by]
 
 

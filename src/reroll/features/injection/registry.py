@@ -10,6 +10,7 @@ import msgspec
 
 from reroll.core.model.injection import Injection, Manifest, Status, read
 from reroll.core.model.key import Key
+from reroll.core.model.metadata import version_number
 from reroll.core.tables.reasons import Reason
 from reroll.engine.ports import EnginePort
 from reroll.features.injection.claims import Claims
@@ -44,7 +45,7 @@ class Registry:
         """An Injection out of a watch or the answer to a patch; an older version is ignored."""
         new = read(manifest)
         old = self._known.get(new.key)
-        if old is not None and old.uid == new.uid and int(new.version) < int(old.version):
+        if old is not None and old.uid == new.uid and _is_older(new, old):
             return
         is_other = old is None or _spec(old) != _spec(new)
         if is_other:
@@ -142,6 +143,10 @@ def _was_refused(injection: Injection) -> bool:
     return injection.status.observed_generation == injection.generation and any(
         condition.reason == Reason.NOT_ALLOWED.word for condition in injection.status.conditions
     )
+
+
+def _is_older(new: Injection, old: Injection) -> bool:
+    return version_number(new.version) < version_number(old.version)
 
 
 def _relevant(injection: Injection) -> tuple[str, int, bool, Status]:

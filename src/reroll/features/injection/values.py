@@ -12,6 +12,7 @@ import msgspec
 
 from reroll.core.model.injection import LARGEST, From, Injection
 from reroll.core.model.key import Key
+from reroll.core.model.unreadable import UNREADABLE
 from reroll.core.tables.reasons import Reason
 from reroll.features.injection.decide import BlockedError
 
@@ -85,10 +86,10 @@ def _encoded(encoding: str, value: bytes) -> Any:
 def _decoded(value: bytes) -> Any:
     try:
         decoded = msgspec.json.decode(value)
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        raise _invalid("the value is not JSON, as encoding: json requires") from None
     except RecursionError:
         raise _too_deep() from None
+    except UNREADABLE:
+        raise _invalid("the value is not JSON, as encoding: json requires") from None
     if decoded is None:
         raise _invalid("the value is the JSON null, which would remove the field")
     if _is_deep(decoded):

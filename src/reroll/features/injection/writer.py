@@ -22,6 +22,7 @@ from reroll.features.injection.redact import redact, refused_by
 from reroll.features.injection.values import Value
 from reroll.kube import wire
 from reroll.kube.client import Client
+from reroll.kube.decode import decoded
 from reroll.kube.errors import ApiError, Conflict, Forbidden, NotFound, Throttled, Unavailable
 
 _NO_VALUE = Value(None, ())
@@ -38,9 +39,6 @@ class TargetHead(msgspec.Struct, gc=False):
 
     def owners(self, path: Path) -> list[Owner]:
         return owners(self.metadata.managed_fields or [], path)
-
-
-_head = msgspec.json.Decoder(TargetHead)
 
 
 class RefusedError(Exception):
@@ -226,4 +224,5 @@ def _patch(
 
 
 def _decoded(resource: wire.Resource, target: Target, raw: bytes) -> TargetObject:
-    return TargetObject(resource, target, _head.decode(raw), msgspec.json.decode(raw))
+    head = decoded(raw, TargetHead, str(target))
+    return TargetObject(resource, target, head, decoded(raw, dict[str, Any], str(target)))
