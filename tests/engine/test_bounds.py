@@ -67,7 +67,7 @@ class Stage:
         assert ROW
         self.version += 1
         source = a_configmap(name, values or {"key": str(self.version)}, self.version)
-        self.world.sources.take_in(ROW, source, watched=True)
+        self.world.sources.source_seen(ROW, source, watched=True)
         return source
 
     def nothing_exists(self) -> None:
@@ -150,8 +150,8 @@ def test_what_is_no_longer_used_is_forgotten() -> None:
     one, two = Pattern("ConfigMap", None, "a*"), Pattern("Secret", None, "b*")
     assert sorted(globs.use(me, [one, two])) == [("ConfigMap", "mine"), ("Secret", "mine")]
     assert globs.use(me, [one]) == []
-    assert not globs.mean(Key("Secret", "mine", "b"))
-    assert globs.mean(Key("ConfigMap", "mine", "a"))
+    assert not globs.mean(Key("Secret", "mine", "b"), frozenset())
+    assert globs.mean(Key("ConfigMap", "mine", "a"), frozenset())
     assert globs.use(me, [two]) == [("Secret", "mine")]
     globs.forget(me)
     assert vars(globs) == {"_users": {}, "_patterns": {}, "unexpanded": globs.unexpanded}

@@ -134,7 +134,7 @@ class SourceFeed(Feed):
     def _seen(self, obj: Any, *, initial: bool) -> None:
         self._world.copies.observe(self._key(obj), obj.metadata)
         try:
-            self._world.sources.take_in(self._row, obj, watched=not initial)
+            self._world.sources.source_seen(self._row, obj, watched=not initial)
         except Malformed as odd:
             odd.kind = self.kind
             self._malformed(odd)

@@ -170,7 +170,7 @@ class Sources(SourceIndex):
         known.told = version
         self._read(key)
 
-    def take_in(self, kind: SourceKind, source: Source, *, watched: bool) -> None:
+    def source_seen(self, kind: SourceKind, source: Source, *, watched: bool) -> None:
         """Its content, out of a watch. One with very many keys is read, in its turn."""
         metadata = source.metadata
         key = Key(kind.name, metadata.namespace, metadata.name)

@@ -29,6 +29,9 @@ SOURCES = Limit(1000, "sources of one workload", "the workload does not roll unt
 USES = Limit(10_000, "places in one pod template that name a source", "the workload does not roll until it has fewer", Reason.TOO_MANY_SOURCES)
 KEYS = Limit(256, "keys of one source", "the source is digested as a whole, and single keys of it only where a workload names them: no change is lost, a change of an ignored key counts, and records and Events do not say which key changed", Reason.TOO_MANY_KEYS)
 PROBLEMS = Limit(10, "problems that are listed of the annotations of one workload, and of its sources", "the others are counted, and listed when these are solved", Reason.TOO_MANY_PROBLEMS)
+INJECTIONS = Limit(100, "Injections of one namespace for one object", "the oldest are carried out, the others wait until one of them is gone", Reason.TOO_MANY_INJECTIONS)
+NAMESPACE_TARGETS = Limit(20, "watches of targets, a kind in a namespace each, for the Injections of one namespace", "the target is written to, and looked at every minute", Reason.TOO_MANY_TARGETS)
+TARGETS = Limit(200, "watches of targets for all Injections together", "the target is written to, and looked at every minute", Reason.TOO_MANY_TARGETS)
 EVENTS = Limit(2000, "Events that wait to be written", "the namespace with most of them loses its oldest one; `reroll_events_dropped_total` counts it")
 NAMESPACE_EVENTS = Limit(200, "Events of one namespace that wait to be written", "its oldest one is dropped; `reroll_events_dropped_total` counts it")
 REGEX_CACHE = Limit(512, "compiled regular expressions that are cached, of the whole cluster", "the one that was not used for longest is compiled again when it is needed")
@@ -43,6 +46,9 @@ LIMITS: tuple[Limit, ...] = (
     USES,
     KEYS,
     PROBLEMS,
+    INJECTIONS,
+    NAMESPACE_TARGETS,
+    TARGETS,
     EVENTS,
     NAMESPACE_EVENTS,
     REGEX_CACHE,

@@ -14,12 +14,13 @@ import msgspec
 from reroll.core.model import fieldpaths
 from reroll.core.model.injection import SOURCES, Condition, Injection, Status, Written
 from reroll.core.model.key import Key
+from reroll.core.tables import limits
 from reroll.core.tables.annotations import INJECTION_READERS, INJECTION_WRITERS
 from reroll.core.tables.reasons import Reason
 
 TRIES = 3
 """How often one value is written again after its field was overwritten or removed."""
-MOST_CLAIMS = 100
+MOST_CLAIMS = limits.INJECTIONS.number
 """Injections of one namespace that are carried out for one object."""
 LONGEST_WAY = 500
 """Sources that are looked at for a way back to what an Injection reads."""

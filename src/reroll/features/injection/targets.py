@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 from reroll.core.model.injection import To, Written
 from reroll.core.model.key import Key
 from reroll.core.model.metadata import Metadata
+from reroll.core.tables import limits
 from reroll.core.tables.annotations import INJECTION_WRITERS
 from reroll.core.tables.reasons import Reason
 from reroll.features.injection.decide import BlockedError, Target, Unwatched
@@ -25,9 +26,9 @@ from reroll.kube.objects import Stub
 from reroll.kube.steps import Health
 from reroll.kube.watch import Watch
 
-MOST_OF_A_NAMESPACE = 20
+MOST_OF_A_NAMESPACE = limits.NAMESPACE_TARGETS.number
 """Watches that the Injections of one namespace have."""
-MOST = 200
+MOST = limits.TARGETS.number
 """Watches that all of them have together."""
 
 
