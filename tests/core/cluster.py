@@ -24,7 +24,7 @@ from reroll.core.model.moment import Moment
 from reroll.core.model.record import Record, read
 from reroll.core.model.reference import Reference
 from reroll.core.observe.snapshot import Absence, History, Snapshot
-from reroll.core.observe.workload import Workload, workload
+from reroll.core.observe.workload import Workload, recalled, workload
 from reroll.core.policy.policy import Policy
 from reroll.core.policy.references import references
 from reroll.core.tables.annotations import STATE
@@ -65,6 +65,10 @@ class Cluster:
         self.known: dict[Key, int] = {}
         self.gone: dict[Key, int] = {}
         self.rolls: list[Plan] = []
+        self.first_record: str | None = None
+        self.backup: tuple[Record, int] | None = None
+        """What the controller wrote down of its record, and at which version it was there."""
+        self.backs_up = True
         self.write()
 
     # What people do
@@ -103,6 +107,15 @@ class Cluster:
         after["metadata"]["annotations"].pop(STATE, None)
         self.write(after)
 
+    def set_back(self) -> bool:
+        """A manifest is applied that has an old record in it, and the same template."""
+        after = copy.deepcopy(self.document)
+        if self.first_record is None:
+            return False
+        after["metadata"]["annotations"][STATE] = self.first_record
+        self.write(after)
+        return True
+
     def undo(self) -> bool:
         """What `kubectl rollout undo` does; whether there was anything to go back to."""
         earlier = sorted(self.sets, key=lambda one: one.revision)[-2:-1]
@@ -131,6 +144,7 @@ class Cluster:
             after["metadata"]["generation"] += 1
         after["metadata"]["resourceVersion"] = str(self.version)
         self.document = after
+        self.first_record = self.first_record or after["metadata"]["annotations"].get(STATE)
         self._roll_out()
         self._watch_workload()
 
@@ -145,7 +159,8 @@ class Cluster:
         newest = max(one.revision for one in self.sets)
         if current.revision < newest or not newest:
             current.revision = newest + 1
-        current.annotations = dict(self.document["metadata"]["annotations"])
+        # As with Kubernetes, an annotation that goes stays on the revision.
+        current.annotations |= self.document["metadata"]["annotations"]
         self.start_pods()
 
     def start_pods(self) -> None:
@@ -188,9 +203,17 @@ class Cluster:
     def cut(self) -> None:
         self.watching = False
 
+    def flush(self) -> None:
+        """The controller writes its backup."""
+        seen = self.seen if self.backs_up and self.watching else None
+        if seen and seen.last is None and isinstance(seen.record, Record):
+            self.backup = seen.record, seen.version
+
     def reconnect(self) -> None:
         self.watching = True
         self._watch_workload(watched=False)
+        if self.backup is not None and self.seen is not None:
+            self.seen = recalled(self.seen, *self.backup)
         for source in {*self.sources, *self.contents}:
             self._watch_source(source, watched=False)
 
@@ -220,7 +243,7 @@ class Cluster:
 
     @property
     def is_new(self) -> bool:
-        return self.seen is None or self.seen.record is None
+        return self.seen is None or self.snapshot().record is None
 
     def decide(self) -> Plan:
         decided = decide(seen := self.snapshot(), self.now)
@@ -232,13 +255,19 @@ class Cluster:
         assert self.seen is not None
         refs = references(build.HOME, self.seen.uses, mounts_are_live=self.policy.mounts_are_live)
         contents = {ref.source: self.contents.get(ref.source, Absence.MISSING) for ref in refs}
-        return Snapshot(self.seen, DEPLOYMENT, self.policy, refs, contents, self.gone)
+        return Snapshot(
+            self.seen, DEPLOYMENT, self.policy, refs, contents, self.gone,
+            records_known=self.backup is not None,
+        )  # fmt: skip
 
     def _history(self) -> History:
         current = max(self.sets, key=lambda one: one.revision)
         records = [read(one.annotations.get(STATE)) for one in self.sets]
         copies = [record for record in records if isinstance(record, Record)]
-        return History(current.created, max(copies, key=lambda one: one.n, default=None))
+        latest = max(copies, key=lambda one: one.n, default=None)
+        there = read(current.annotations.get(STATE))
+        is_there = isinstance(there, Record) and latest is not None and there.n >= latest.n
+        return History(current.created, latest, left=latest is not None and not is_there)
 
     def step(self) -> Plan:
         """Look once and do what should be done."""

@@ -97,6 +97,23 @@ def test_an_upgrade_that_changes(
     assert release.settled() == before + 3 * rollouts + 1
 
 
+@pytest.mark.parametrize("down", [False, True], ids=["runs", "is down"])
+def test_an_upgrade_by_force_loses_no_change_of_a_workload_that_never_rolled(
+    stage: Stage, controller: Callable[..., Controller], release: Release, down: bool
+) -> None:
+    """It writes the whole Deployment: its record is gone, and its template is what it was."""
+    one = controller(*QUIET, wait="watching")
+    number = stage.adopted(WEB)["n"]
+    if down:
+        one.stop()
+
+    release.upgrade({"greeting": "good day"}, "--force")
+    if down:
+        one.start(wait="watching")
+
+    assert stage.rolled(WEB, since=number)["why"] == "ConfigChanged"
+
+
 @pytest.mark.parametrize("what", ["the ConfigMap", "the image", "all of it"])
 def test_an_upgrade_while_the_controller_is_down_that_changes(
     stage: Stage, controller: Callable[..., Controller], release: Release, what: str

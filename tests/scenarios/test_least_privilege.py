@@ -167,7 +167,7 @@ def test_nothing_is_refused_and_no_right_is_left_unused(
     installed = install({"features": dict.fromkeys(STRATEGIES, True)})
     # As an older API server does, so that lists are made as well.
     fault_proxy.inject(Answer(422), NO_STREAMING_LISTS, times=None)
-    controller(*installed.flags, kubeconfig=fault_proxy.kubeconfig(installed.kubeconfig))
+    running = controller(*installed.flags, kubeconfig=fault_proxy.kubeconfig(installed.kubeconfig))
     numbers = [stage.adopted(one)["n"] for one in everything]
 
     stage.change("ConfigMap", "app", key="new")
@@ -177,6 +177,7 @@ def test_nothing_is_refused_and_no_right_is_left_unused(
         name = one["metadata"]["name"]
         eventually(lambda one=one, n=number: is_done(stage, one, n), f"{name} is done", 60)
     eventually(lambda: stage.events(everything[0], "ConfigChanged"), "an Event tells of it")
+    assert running.stop() == 0  # With its end it writes the backup of the records.
     assert installed.refused() == []
     assert installed.unused() == set()
 

@@ -69,7 +69,7 @@ def test_a_stamp_that_somebody_removes_causes_no_second_roll(
 
 
 @for_kinds(Strategy.STAMP, Strategy.RESTART)
-def test_a_workload_replaced_as_it_was_made_is_adopted_anew_and_rolls_with_the_next_change(
+def test_a_workload_replaced_as_it_was_made_gets_its_record_back_and_rolls_with_the_next_change(
     stage: Stage, controller: Start, kubectl: Tool, kind: Kind
 ) -> None:
     """`kubectl replace` takes stamp and record away."""
@@ -83,7 +83,7 @@ def test_a_workload_replaced_as_it_was_made_is_adopted_anew_and_rolls_with_the_n
 
     kubectl("replace", "--namespace", stage.namespace, "-f", "-", input=json.dumps(web))
 
-    eventually(lambda: stage.record(web).get("why") == "Adopted")
+    eventually(lambda: stage.record(web) == record, "it has its record again")
     stage.settled(web)
     stage.quiet(web)
     assert stage.stamp(web) is None

@@ -149,7 +149,7 @@ def test_content_that_comes_back_to_what_was_undone_rolls_again(
     assert stage.stamp(played.web) == second
 
 
-def test_an_undo_to_before_it_was_adopted_takes_the_record_away_and_rolls_nothing(
+def test_an_undo_to_before_it_was_adopted_rolls_nothing_and_the_record_comes_back(
     stage: Stage, controller: Start, undo: Callable[..., None]
 ) -> None:
     """The old ReplicaSet has no record; and the annotation that opted in is gone as well."""
@@ -164,12 +164,13 @@ def test_an_undo_to_before_it_was_adopted_takes_the_record_away_and_rolls_nothin
     one = controller("--leader-election", "false", "--auto-all", wait="watching")
     first = stage.adopted(web)
     stage.change("ConfigMap", "app", key="new")
-    stage.rolled(web, since=first["n"])
+    record = stage.rolled(web, since=first["n"])
     stage.settled(web)
 
     undo(web, "--to-revision", "1")
 
-    eventually(lambda: len(one.said("Adopted")) == 2, "it is adopted anew")
+    eventually(lambda: one.said("RecordRestored"), "its record is restored")
+    assert stage.record(web) == record
     stage.settled(web)
     stage.quiet(web)
     assert "edition" not in stage.template(web)["metadata"]["labels"]
@@ -177,14 +178,14 @@ def test_an_undo_to_before_it_was_adopted_takes_the_record_away_and_rolls_nothin
     stage.rolled(web, since=stage.record(web)["n"] - 1)
 
 
-def test_a_record_put_back_by_somebody_elses_tool_counts_as_an_undo(
-    stage: Stage, controller: Start
-) -> None:
+def test_a_record_put_back_without_its_template_is_no_undo(stage: Stage, controller: Start) -> None:
     """As a backup does that restores the annotations of last week, without the template."""
     played = Played(stage, controller, KINDS[0])
-    stamp = stage.stamp(played.web)
+    stamp, record = stage.stamp(played.web), stage.record(played.web)
 
     stage.annotate(played.web, state=json.dumps(played.first))
 
-    played.is_undone(copies_record=True)
+    eventually(lambda: stage.record(played.web) == record, "its record is restored")
+    stage.quiet(played.web)
     assert stage.stamp(played.web) == stamp
+    assert played.one.said("Undone") == []

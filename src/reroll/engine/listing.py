@@ -6,7 +6,10 @@ others. What may not be read becomes a gap, a sentence; the rest is still answer
 
 import asyncio
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from typing import NamedTuple
+
+import msgspec
 
 from reroll.clock import Clock
 from reroll.core.decide.plan import without_action
@@ -21,7 +24,7 @@ from reroll.core.tables.fields import PINNABLE
 from reroll.core.tables.kinds import Kind
 from reroll.core.tables.reasons import Reason
 from reroll.core.tables.source_kinds import SOURCE_KINDS, Watched
-from reroll.engine import keyring
+from reroll.engine import keyring, record_backup
 from reroll.engine.feeds import MountFeed
 from reroll.engine.observer import Decision, Observer
 from reroll.kube import api, resources, watch
@@ -95,11 +98,18 @@ class Listing:
             await self._copies()
         for kind, manifest in found:
             self.world.workload_seen(kind, manifest)
+        await self._recall()
         await self._mounts()
         await self.observer.reader.catch_up()
         for kind, manifest in found:
             one = Listed(kind, manifest, self.world.policy_of(kind, manifest))
             self.workloads[one.key] = one
+
+    async def everything(self) -> list[Listed]:
+        """All workloads, and what is said of each; nothing is read of what they use."""
+        await self._namespaces()
+        found = await self._list(lambda *_: True, frozenset(self.kinds))
+        return [Listed(kind, one, self.world.policy_of(kind, one)) for kind, one in found]
 
     async def decide(self, key: Key) -> Decision:
         """What the controller would do to a workload now, and why."""
@@ -108,6 +118,17 @@ class Listing:
         if decision.snapshot is None and listed and listed.policy.enabled is False:
             return Decision(key, without_action(Reason.OPTED_OUT))
         return decision
+
+    def distrust(self, decision: Decision) -> None:
+        """Have it roll for the sources that its pods are older than, by its own strategy."""
+        tracked, snapshot = self.world.workloads.get(decision.key), decision.snapshot
+        if tracked is None or snapshot is None or not decision.older:
+            return
+        home, record = decision.key.namespace, snapshot.record or decision.plan.record
+        entries = [r.entry(home) for r in snapshot.references if r.source in decision.older]
+        if record is not None:
+            stale = msgspec.structs.replace(record, s={**record.s, **dict.fromkeys(entries, "?")})
+            tracked.workload = msgspec.structs.replace(tracked.workload, record=stale, last=None)
 
     async def decisions(self, keys: Iterable[Key], at_once: int = 8) -> list[Decision]:
         """The same for several, in their order."""
@@ -186,6 +207,15 @@ class Listing:
             if len(self._view.gaps) == known:
                 self.world.copies.listed(row.name, self._view.namespace)
 
+    async def _recall(self) -> None:
+        """Records that another writer removed, if a controller wrote them down."""
+        entries: list[record_backup.Entry] = []
+        if self.world.workloads:
+            with suppress(Forbidden, NotFound):  # Revisions tell some of it to those who may not.
+                home = self.observer.digest_keys.namespace
+                entries = await record_backup.find(self._view.client, home)
+        record_backup.recall(self.world, entries, is_complete=bool(entries))
+
     async def _mounts(self) -> None:
         """What pods have mounted, if some workload has a source that is known by that only."""
         for row in SOURCE_KINDS:
@@ -221,14 +251,19 @@ class Listing:
         ring, ids = keys or keyring.throwaway()
         if unknown := used - ids.known:
             names = ", ".join(sorted(unknown))
-            self._locked(f"{place} does not hold the digest key {names} of the records", make=make)
+            why = f"{place} does not hold the digest key {names} of the records: it was lost, or"
+            self._locked(
+                f"{why} is that of another installation",
+                make=make,
+                then="Secrets of these are compared by version alone",
+            )
         self.world.rekey(ring, ids)
 
-    def _locked(self, why: str, *, make: bool) -> None:
+    def _locked(self, why: str, *, make: bool, then: str = "nothing is known of Secrets") -> None:
         sentence = f"{why}; say where the controller runs with --controller-namespace"
         if make:
             raise KeyMissingError(sentence)
-        self._view.gaps.append(f"{sentence}; until then nothing is known of Secrets")
+        self._view.gaps.append(f"{sentence}; until then {then}")
 
 
 def _key(kind: Kind, manifest: Manifest) -> Key:

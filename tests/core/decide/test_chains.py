@@ -49,6 +49,7 @@ def test_the_order_of_the_second_chain() -> None:
         "opting_out",
         "new_here",
         "went_back",
+        "record_lost",
         "unfinished",
         "unrecorded",
         "other_pins",

@@ -13,6 +13,7 @@ from tests.core.build import configmap, env, env_from, template
 from tests.core.cluster import Cluster, Values
 
 from reroll.core.model.key import Key
+from reroll.core.model.record import write
 from reroll.core.tables.reasons import Reason
 
 ALL, MAYBE, ONE, MORE = (configmap(name) for name in ("all", "maybe", "one", "more"))
@@ -27,6 +28,7 @@ class Machine(RuleBasedStateMachine):
         super().__init__()
         self.images = 1
         self.more = False
+        self.undone = False
         self.unsure = False
         """Something happened that the engine cannot know: it may roll once more than needed."""
         self.excused: dict[Key, Values | None] = {}
@@ -81,13 +83,25 @@ class Machine(RuleBasedStateMachine):
     def undo(self, time: float) -> None:
         self.wait(time)
         if self.cluster.undo():
+            self.undone = True
             self._excuse()
 
     @rule()
     def remove_record(self) -> None:
         self.cluster.tick()
         self.cluster.remove_record()
-        self._excuse()
+
+    @rule()
+    def set_record_back(self) -> None:
+        self.cluster.tick()
+        backup = self.cluster.backup
+        is_known = backup is not None and write(backup[0]) != self.cluster.first_record
+        if self.cluster.set_back() and self.cluster.seen is None and not is_known:
+            self._excuse()  # Nothing in the cluster tells that there was a later one.
+
+    @rule()
+    def write_backup(self) -> None:
+        self.cluster.flush()
 
     def _excuse(self) -> None:
         self.excused = {key: self.cluster.values(key) for key in (ALL, MAYBE, ONE, MORE)}
@@ -116,8 +130,10 @@ class Machine(RuleBasedStateMachine):
         unsure = self.unsure or self.cluster.is_new or self.cluster.pods_waited
         stale, before = self.cluster.stale(), len(self.cluster.rolls)
         done = self.cluster.settle()
-        if any(one.reason is Reason.UNDONE for one in done):
+        declines = {Reason.UNDONE, *({Reason.RECORD_RESTORED} if self.undone else ())}
+        if any(one.reason in declines for one in done):
             self._excuse()
+        self.undone = False
         rolls = len(self.cluster.rolls) - before
         assert rolls <= 1
         assert stale or unsure or not rolls, "it rolled pods that had everything"

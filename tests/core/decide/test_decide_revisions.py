@@ -177,7 +177,7 @@ def test_another_pin_than_ours_is_recorded_as_held_and_then_left_alone() -> None
 def test_a_record_that_was_put_back_with_its_template_is_held_at_it() -> None:
     last = record({APP: ONE}, pins(ONE))
     latest = msgspec.structs.replace(CHOSEN, n=last.n + 1)
-    found = decided({APP: TWO}, last, pins(ONE), history=History(latest=latest))
+    found = decided({APP: TWO}, last, pins(ONE), history=History(latest=latest, left=True))
     assert (found.reason, build.pins(found)) == (Reason.UNDONE, None)
     assert found.record is not None
     assert read_pins(found.record.pins or "") == pins(TWO)

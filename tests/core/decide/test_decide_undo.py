@@ -7,6 +7,7 @@ from tests.core.build import NOW, content, reference, snapshot, template
 from tests.core.cluster import APP, MAYBE, NOTHING, ROLLED, USES, Cluster, adopted, reasons
 
 from reroll.core.decide.chains import decide
+from reroll.core.model.digest import reference_digest
 from reroll.core.model.moment import Moment
 from reroll.core.model.record import Record
 from reroll.core.observe.snapshot import History
@@ -37,8 +38,11 @@ def test_a_lower_number_is_an_undo_only_where_records_come_back_with_one(kind: K
     old = Record(5, NOW, "Adopted", {"configmap/app": "old"})
     held = content({"a": "new"}, Moment(200, 201))
 
-    later = Record(6, NOW, "ConfigChanged", {})
-    for more in ({"changes": {"highest": 6}}, {"history": History(latest=later)}):
+    later = Record(6, NOW, "ConfigChanged", {"configmap/app": reference_digest(used, held, "")})
+    for more in (
+        {"changes": {"last": later, "reverted": True}},
+        {"history": History(latest=later, left=True)},
+    ):
         found = decide(snapshot({used: held}, old, kind=kind, **more), NOW)
         assert (found.reason is Reason.UNDONE) is kind.copies_record
 
@@ -81,7 +85,7 @@ def test_an_undo_to_the_time_before_adoption_rolls_nothing() -> None:
     cluster.tick()
     assert cluster.undo()
 
-    assert reasons(cluster) == [Reason.ADOPTED]
+    assert reasons(cluster) == [Reason.RECORD_RESTORED]
     assert cluster.rolls == []
 
 
@@ -94,22 +98,11 @@ def test_a_record_lost_while_nobody_watched_makes_no_later_change_look_like_an_u
     cluster.stop()
     cluster.remove_record()
     cluster.reconnect()
-    assert reasons(cluster) == [Reason.ADOPTED]
+    assert reasons(cluster) == [Reason.RECORD_RESTORED]
     cluster.stop()
     cluster.put(APP, a="5")
     cluster.reconnect()
 
-    assert reasons(cluster) == ROLLED
-
-
-def test_a_record_that_somebody_removed_is_made_anew_without_a_roll() -> None:
-    cluster = adopted()
-    cluster.put(APP, a="2")
-    reasons(cluster)
-    cluster.remove_record()
-
-    assert reasons(cluster) == [Reason.ADOPTED]
-    cluster.put(APP, a="3")
     assert reasons(cluster) == ROLLED
 
 

@@ -30,7 +30,7 @@ from reroll.core.dialects.reloader_marks import DELETED, LAST_RELOADED
 from reroll.core.dialects.table import ALL, Dialects
 from reroll.core.model.content import Term
 from reroll.core.model.marks import Carrier, Mark
-from reroll.core.model.record import Record
+from reroll.core.model.record import Record, write
 from reroll.core.observe.snapshot import Absence, Snapshot
 from reroll.core.policy.policy import Pause
 from reroll.core.tables.kinds import Kind, Strategy
@@ -204,12 +204,15 @@ def test_our_own_marks_tell_of_nobody() -> None:
     assert decide(seen, NOW).problems == ()
 
 
+OURS = Record(n=1, at=NOW, why="ConfigChanged", s={})
+
+
 def test_a_template_with_other_marks_and_the_same_record_was_written_by_somebody_else() -> None:
     before = workload(DEPLOYMENT, document(DEPLOYMENT, template(env=[])))
     env = [{"name": "STAKATER_APP_CONFIGMAP", "value": HASH}]
     after = document(DEPLOYMENT, template(env=env), version=101, generation=2)
     ours = document(DEPLOYMENT, template(env=env), version=101, generation=2,
-                    annotations={"reroll.dev/state": "x"})  # fmt: skip
+                    annotations={"reroll.dev/state": write(OURS)})  # fmt: skip
     status = document(DEPLOYMENT, template(env=env), version=102, generation=2)
 
     seen = workload(DEPLOYMENT, after, before)

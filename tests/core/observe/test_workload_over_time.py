@@ -9,7 +9,7 @@ from tests.core.build import DEPLOYMENT, KIND, NOW, Document, decoded, document,
 from reroll.core.dialects.table import ALL
 from reroll.core.model.moment import Moment
 from reroll.core.model.record import Record, Unreadable, write
-from reroll.core.observe.workload import Workload
+from reroll.core.observe.workload import Workload, recalled
 from reroll.core.observe.workload import workload as read_workload
 from reroll.core.tables.annotations import STATE
 from reroll.core.tables.kinds import KINDS, Kind
@@ -223,15 +223,72 @@ def test_a_template_that_replaces_no_pods_leaves_none_behind() -> None:
 # Records over time
 
 
-def test_the_highest_number_stays_known_when_an_older_record_comes_back() -> None:
+OLD = RECORD.replace('"n":4', '"n":2')
+
+
+@each_kind
+@pytest.mark.parametrize("watched", [True, False], ids=["watched", "found"])
+@pytest.mark.parametrize("left", [None, "garbage", OLD], ids=["removed", "spoilt", "set back"])
+def test_a_record_that_another_writer_took_stays_known(
+    kind: Kind, left: str | None, watched: bool
+) -> None:
+    first = document(kind, annotations={STATE: RECORD})
+    seen = workload(kind, first)
+    record = seen.record
+    for version in (140, 150):
+        later = document(kind, version=version, annotations={} if left is None else {STATE: left})
+        seen = read_workload(kind, decoded(later), seen, words=ALL.words, watched=watched)
+
+        assert (seen.last, seen.record_text, seen.reverted) == (record, left, False)
+        assert seen.blind_after == (None if watched else 100)
+
+    back = read_workload(kind, decoded(first), seen, words=ALL.words, watched=watched)
+    assert (back.record, back.last, back.blind_after) == (record, None, None)
+
+
+@each_kind
+def test_only_a_record_set_back_with_another_template_looks_like_an_undo(kind: Kind) -> None:
+    first = set_at(document(kind, annotations={STATE: RECORD}), kind.template, template())
+    after = {STATE: OLD}
+    for changes, annotations, reverted in (
+        (template(image="web:0"), after, True),
+        (template(image="web:0"), {}, False),
+        (template(), after, False),
+    ):
+        later = set_at(next_version(first, 120), kind.template, changes)
+        later["metadata"]["annotations"] = annotations
+        found = workload(kind, later, workload(kind, first))
+        assert found.reverted is reverted
+        status = copy.deepcopy(later)
+        status["metadata"]["resourceVersion"] = "130"
+        assert workload(kind, status, found).reverted is reverted
+
+
+def test_a_workload_of_another_uid_has_no_record_to_come_back() -> None:
     first = document(DEPLOYMENT, annotations={STATE: RECORD})
-    undone = next_version(first, 120)
-    undone["metadata"]["annotations"] = {STATE: RECORD.replace('"n":4', '"n":2')}
+    other = document(DEPLOYMENT, version=120, uid="uid-2", annotations={})
 
-    found = workload(DEPLOYMENT, undone, workload(DEPLOYMENT, first))
+    assert workload(DEPLOYMENT, other, workload(DEPLOYMENT, first)).last is None
 
-    assert isinstance(found.record, Record)
-    assert (found.record.n, found.highest) == (2, 4)
+
+@pytest.mark.parametrize(
+    ("there", "remembered", "last"),
+    [(None, 4, 4), (4, 4, None), (4, 3, None), (4, 5, 5)],
+    ids=["gone", "the same", "newer than it", "older than it"],
+)
+def test_a_record_is_recalled_only_if_it_is_later_than_what_is_known(
+    there: int | None, remembered: int, last: int | None
+) -> None:
+    def numbered(number: int) -> Record:
+        return Record(n=number, at=NOW, why="Adopted", s={})
+
+    annotations = {} if there is None else {STATE: write(numbered(there))}
+    seen = workload(DEPLOYMENT, document(DEPLOYMENT, annotations=annotations))
+
+    found = recalled(seen, numbered(remembered), 90)
+
+    assert found.last == (None if last is None else numbered(last))
+    assert found.blind_after == (None if last is None else 90)
 
 
 @pytest.mark.parametrize("generation", [1, 2], ids=["metadata only", "with the spec"])
@@ -248,4 +305,4 @@ def test_a_workload_that_lost_its_record_counts_as_first_seen_then(
         seen = workload(DEPLOYMENT, later, seen)
 
     assert isinstance(seen.record, Unreadable | None)
-    assert (seen.seen, seen.highest) == (140, 4)
+    assert seen.seen == 140

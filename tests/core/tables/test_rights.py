@@ -52,8 +52,12 @@ def test_one_kind_alone_needs_only_its_own_rights(kind: Kind) -> None:
 def test_the_rest_is_for_its_own_namespace_and_for_named_objects() -> None:
     rules = rights.own("digest-key", "leader")
 
-    assert granted(rules).keys() == {"secrets", "leases", "events"}
+    assert granted(rules).keys() == {"secrets", "leases", "events", "configmaps"}
     for rule in rules:
+        if rule["resources"] == ["configmaps"]:
+            # Lists and objects that do not exist yet have no names: sixteen of ours.
+            assert rule["verbs"] == ["list", "create", "patch"]
+            continue
         assert rule["verbs"] == ["create"] or rule["resourceNames"] in (["digest-key"], ["leader"])
 
 
@@ -75,7 +79,10 @@ def test_a_feature_that_is_off_asks_for_nothing() -> None:
     assert "pods" not in granted(least)
     assert "create" not in granted(least)["jobs"]
     alone = rights.own("digest-key", "leader", features={rights.Feature.ROLLING})
-    assert granted(alone) == {"secrets": {"create", "get"}, "events": {"create"}}
+    assert granted(alone) == {
+        "secrets": {"create", "get"}, "events": {"create"},
+        "configmaps": {"list", "create", "patch"},
+    }  # fmt: skip
 
 
 def test_a_source_that_does_not_count_is_not_read() -> None:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from reroll.answers.audit.judge import AuditedPod, Known, judge
+from reroll.answers.audit.judge import AuditedPod, judge
 from reroll.answers.audit.report import (
     Audited,
     Certificates,
@@ -21,6 +21,7 @@ from reroll.answers.configs import every_config
 from reroll.core.model.key import Key
 from reroll.core.model.metadata import Metadata
 from reroll.core.observe.provenance import Writes, writes
+from reroll.core.observe.staleness import Known
 from reroll.kube import resources
 from reroll.kube.objects import Stub
 from reroll.kube.view import View
@@ -51,10 +52,22 @@ async def audit(
     view: View, selector: str | None, *, mounts_are_live: bool, read_certificates: bool
 ) -> Audit:
     """The pods that run and have the labels of `selector`."""
-    pods, known, makers = await asyncio.gather(
-        view.every(resources.PODS, AuditedPod, label_selector=selector), _known(view), _makers(view)
+    known = await _known(view)
+    audited = await judged(view, selector, known, mounts_are_live=mounts_are_live)
+    if not read_certificates:
+        return Audit(audited, {})
+    there = await _certificates(view, audited)
+    return Audit([with_certificates(each, there) for each in audited], there)
+
+
+async def judged(
+    view: View, selector: str | None, known: Known, *, mounts_are_live: bool = True
+) -> list[Audited]:
+    """What the pods that run have of the sources that are known."""
+    pods, makers = await asyncio.gather(
+        view.every(resources.PODS, AuditedPod, label_selector=selector), _makers(view)
     )
-    audited = [
+    return [
         Audited(
             key := Key("Pod", pod.metadata.namespace, pod.metadata.name),
             owner(pod.metadata, key, makers),
@@ -63,10 +76,6 @@ async def audit(
         for pod in pods
         if pod.runs
     ]
-    if not read_certificates:
-        return Audit(audited, {})
-    there = await _certificates(view, audited)
-    return Audit([with_certificates(each, there) for each in audited], there)
 
 
 async def _known(view: View) -> Known:

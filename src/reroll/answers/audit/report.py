@@ -5,9 +5,9 @@ from datetime import datetime
 
 import msgspec
 
-from reroll.answers.audit.judge import Finding, Verdict
 from reroll.core.model.key import Key
 from reroll.core.model.metadata import Metadata
+from reroll.core.observe.staleness import Finding, Verdict
 from reroll.kube.objects import controller
 from reroll.x509 import Certificate
 

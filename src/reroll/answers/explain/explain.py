@@ -21,6 +21,7 @@ from reroll.core.observe.compare import compare
 from reroll.core.observe.provenance import Write, Writes
 from reroll.core.observe.snapshot import Absence, Comparison, Snapshot
 from reroll.core.policy.references import Use
+from reroll.core.tables.reasons import Reason
 
 
 class State(StrEnum):
@@ -67,18 +68,26 @@ def explain(
     dialects: Dialects,
 ) -> Explanation:
     """Take `plan`, the decision on `snapshot`, apart."""
-    comparison, record = compare(snapshot), snapshot.workload.record
+    comparison = compare(snapshot)
     if_in = None
     if snapshot.policy.enabled is not True:
         supposed = msgspec.structs.replace(snapshot.policy, enabled=True)
-        if_in = decide(msgspec.structs.replace(snapshot, policy=supposed), now, dialects)
+        seen = msgspec.structs.replace(snapshot, policy=supposed, records_known=True)
+        if_in = decide(seen, now, dialects)
     return Explanation(
         sources=tuple(_sources(snapshot, comparison, writes)),
-        answers=tuple(answers(snapshot, now, dialects)),
+        answers=tuple(_gates(snapshot, plan, now, dialects)),
         plan=plan,
         if_in=if_in,
-        record=record if isinstance(record, Record) else None,
+        record=snapshot.record,
     )
+
+
+def _gates(snapshot: Snapshot, plan: Plan, now: datetime, dialects: Dialects) -> Iterator[Answer]:
+    """What each gate said, in the words that the evidence about its pods allows."""
+    for one in answers(snapshot, now, dialects):
+        is_said = one.holds and one.message in {Reason.UP_TO_DATE.sentence, plan.message}
+        yield one._replace(message=plan.message) if is_said else one
 
 
 def _sources(seen: Snapshot, found: Comparison, writes: Mapping[Key, Writes]) -> Iterator[Source]:
@@ -121,8 +130,7 @@ def _state(
     if any(change.reference is reference for change in found.changes):
         return State.CHANGED, ""
     entry = reference.entry(seen.workload.key.namespace)
-    record = seen.workload.record
-    known = isinstance(record, Record) and entry in record.s
+    known = seen.record is not None and entry in seen.record.s
     return (State.SAME if known else State.NEW), ""
 
 

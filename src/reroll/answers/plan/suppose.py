@@ -56,8 +56,8 @@ def _supposed(listing: Listing, decision: Decision, now: datetime) -> Supposed |
     seen = listing.world.snapshot(decision.key, decision.snapshot.kind)
     if seen is None:
         return None
-    caught_up = decision.plan.record or seen.workload.record
-    workload = msgspec.structs.replace(seen.workload, record=caught_up)
+    caught_up = decision.plan.record or seen.record
+    workload = msgspec.structs.replace(seen.workload, record=caught_up, last=None)
     history = decision.snapshot.history or History()
     seen = msgspec.structs.replace(
         seen, workload=workload, history=history, waiting_since=None, quiet_since=None

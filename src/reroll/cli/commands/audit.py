@@ -6,7 +6,6 @@ from datetime import datetime
 from typing import Any
 
 from reroll.answers.audit.gather import Audit, audit
-from reroll.answers.audit.judge import Finding, Verdict
 from reroll.answers.audit.report import Audited, AuditRow, Certificates, rows, used_certificates
 from reroll.cli.command import Context
 from reroll.cli.errors import Exit
@@ -15,6 +14,7 @@ from reroll.cli.output import add_output_flag, warn
 from reroll.cli.show import Table, show
 from reroll.cli.times import ago, moment
 from reroll.core.model.key import Key
+from reroll.core.observe.staleness import Finding, Verdict
 from reroll.kube.view import View
 from reroll.x509 import Certificate
 

@@ -13,6 +13,7 @@ from reroll.cli.commands import explain_injection
 from reroll.cli.errors import CommandError, Exit
 from reroll.cli.flags import add_controller_flags, add_flags
 from reroll.cli.output import add_output_flag, print_json, print_lines, print_table, warn
+from reroll.cli.staleness import weigh
 from reroll.cli.times import ago, moment
 from reroll.core.decide.chains import Answer
 from reroll.core.dialects.rows import PolicyInput
@@ -74,7 +75,8 @@ async def _run(view: View, context: Context) -> int:
 
 
 async def _explained(view: View, context: Context, listing: Listing, key: Key) -> Explained:
-    now, decision = context.clock.now(), await listing.decide(key)
+    now = context.clock.now()
+    [decision] = await weigh(view, listing, [await listing.decide(key)])
     snapshot = decision.snapshot
     if snapshot is None:
         raise CommandError(f"{key} is gone, or the workload of another one")
@@ -132,12 +134,14 @@ def _opted(explained: Explained) -> str:
 
 
 def _recorded(explained: Explained, now: datetime) -> str:
-    record = explained.snapshot.workload.record
-    if isinstance(record, Unreadable):
-        return f"Its record cannot be used: {record.why}."
+    record, there = explained.snapshot.record, explained.snapshot.workload.record
+    if record is None and isinstance(there, Unreadable):
+        return f"Its record cannot be used: {there.why}."
     if record is None:
         return "It has no record: Reroll has not adopted it."
     text = f"It was recorded {ago(record.at, now)} ({record.why})"
+    if not explained.snapshot.is_record_there:
+        text = f"Another writer took its record from it. {text}"
     if record.rolled is None:
         return f"{text}, and was never rolled by Reroll."
     keys = f" ({', '.join(record.keys)})" if record.keys else ""

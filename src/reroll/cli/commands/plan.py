@@ -10,6 +10,7 @@ from reroll.cli.commands.sync import using
 from reroll.cli.errors import CommandError, Exit
 from reroll.cli.flags import add_flags
 from reroll.cli.output import add_output_flag, print_json, print_table, warn
+from reroll.cli.staleness import weigh
 from reroll.cli.streams import manifests
 from reroll.core.decide.plan import Effect, Plan
 from reroll.core.model.key import Key
@@ -74,6 +75,8 @@ async def _plan(view: View, context: Context) -> int:
     listing = await context.listing(view)
     keys = using(listing, args.source) if args.source else tuple(listing.workloads)
     decisions = await listing.decisions(keys)
+    if written is None:
+        decisions = await weigh(view, listing, decisions)
     notes = list(listing.notes)
     if written is None:
         rows = [_now(listing, decision) for decision in decisions]

@@ -9,7 +9,9 @@ from reroll.cli.command import Context
 from reroll.cli.errors import CommandError
 from reroll.cli.flags import add_flags
 from reroll.cli.output import add_output_flag
+from reroll.cli.staleness import weigh
 from reroll.cli.targets import config_target
+from reroll.core.decide.older_pods import is_told
 from reroll.core.decide.plan import Effect
 from reroll.core.model.key import Key
 from reroll.core.tables.annotations import ENABLED
@@ -36,6 +38,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--source", metavar="KIND/NAME", help="only workloads that use this ConfigMap or Secret"
     )
+    parser.add_argument(
+        "--stale",
+        action="store_true",
+        help="also roll workloads whose pods are older than what they use, as `audit` tells it",
+    )
     parser.add_argument("--dry-run", action="store_true", help="tell what would roll; do nothing")
     run_and_wait.add_flags(parser, wait=True)
     add_output_flag(parser)
@@ -53,7 +60,10 @@ async def _sync(view: View, context: Context, options: Options) -> int:
     args = context.args
     listing = await context.listing(view, make_key=not args.dry_run)
     keys = using(listing, args.source) if args.source else tuple(listing.workloads)
-    works = [work(listing, decision) for decision in await listing.decisions(keys)]
+    decisions = await weigh(view, listing, await listing.decisions(keys))
+    if args.stale:
+        decisions = await _distrusted(listing, decisions)
+    works = [work(listing, decision) for decision in decisions]
     refused = [_refused(one.key) for one in works if args.workloads and one.plan.reason.out]
     mine = [one for one in works if not one.plan.reason.out]
     problems = [*view.gaps, *refused]
@@ -63,8 +73,21 @@ async def _sync(view: View, context: Context, options: Options) -> int:
     else:
         session = run_and_wait.Session(view, context.clock, listing, options)
         await session.roll(mine)
+        for one in mine:
+            if one.plan.reason is Reason.PODS_OLDER and one.stage is Stage.NOTHING:
+                one.reason = Reason.PODS_OLDER
         problems = [*view.gaps, *refused, *sorted(session.run.problems)]
-    return run_and_wait.finish(args, mine, problems, notes=listing.notes)
+    older = [f"{one.key}: {one.plan.message}" for one in mine if is_told(one.plan)]
+    return run_and_wait.finish(args, mine, problems, notes=[*listing.notes, *older])
+
+
+async def _distrusted(listing: Listing, decisions: list[Decision]) -> list[Decision]:
+    """Pods that are older than their configuration count as rolled with another."""
+    stale = [one for one in decisions if one.older]
+    for one in stale:
+        listing.distrust(one)
+    again = {one.key: one for one in await listing.decisions([one.key for one in stale])}
+    return [again.get(one.key, one) for one in decisions]
 
 
 def work(listing: Listing, decision: Decision) -> Work:
@@ -101,7 +124,7 @@ def _refused(key: Key) -> str:
 def _suppose(work: Work, context: Context) -> None:
     """What would come of a plan."""
     effect, now = work.plan.effect, context.clock.now()
-    if effect is Effect.NOTHING and work.plan.reason is Reason.UP_TO_DATE:
+    if effect is Effect.STALE or work.plan.reason is Reason.UP_TO_DATE:
         work.change(Stage.NOTHING, "", now)
     elif effect in {Effect.HELD, Effect.NOTHING}:
         work.change(Stage.HELD, "", now)

@@ -103,14 +103,14 @@ NONE = PinState()
 
 def pin_state(snapshot: Snapshot) -> PinState:
     """The state of a workload's pins; the same for all that never had any."""
-    record = snapshot.workload.record
+    record = snapshot.record
     applies = bool(
         snapshot.policy.enabled and snapshot.policy.revisions and _can_be_pinned(snapshot)
     )
-    has_record_pins = isinstance(record, Record) and record.pins is not None
+    has_record_pins = record is not None and record.pins is not None
     if not applies and not has_record_pins and not snapshot.workload.pins:
         return NONE
-    recorded = _keyed(snapshot, _recorded_text(record))
+    recorded = _keyed(snapshot, (record.pins if record else None) or "")
     template = _by_key(snapshot, snapshot.workload.pins)
     contents = pinnable(snapshot)
     restorable, lost = _missing(snapshot, template)
@@ -195,10 +195,6 @@ def text_of(pins: Pins) -> str:
     return write_pins({(source.kind, source.name): copy for source, copy in pins.items()})
 
 
-def _recorded_text(record: Record | Unreadable | None) -> str:
-    return (record.pins or "") if isinstance(record, Record) else ""
-
-
 def _keyed(snapshot: Snapshot, text: str) -> Pins:
     return _by_key(snapshot, read_pins(text)) if text else {}
 
@@ -259,8 +255,8 @@ def _chosen(recorded: Pins, template: Pins, contents: Mapping[Key, Content]) -> 
 
 
 def _task(snapshot: Snapshot, state: PinState) -> Reason | None:
-    record = snapshot.workload.record
-    if not state.applies or snapshot.kind.fixed or not isinstance(record, Record):
+    record = snapshot.record
+    if not state.applies or snapshot.kind.fixed or record is None:
         return None
     if record.pins is None and record.why == Reason.RELEASED.word:
         return Reason.RELEASED
@@ -271,8 +267,8 @@ def _task(snapshot: Snapshot, state: PinState) -> Reason | None:
 
 
 def _contested_until(snapshot: Snapshot, state: PinState) -> datetime | None:
-    record = snapshot.workload.record
-    if not isinstance(record, Record) or record.why != Reason.PINNED.word or record.rolled is None:
+    record = snapshot.record
+    if record is None or record.why != Reason.PINNED.word or record.rolled is None:
         return None
     had_them = state.current.keys() <= state.recorded.keys() and not snapshot.copies_missing
     return record.rolled + CONTESTED if had_them else None

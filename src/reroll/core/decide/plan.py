@@ -22,6 +22,7 @@ class Effect(StrEnum):
     GOES_ON = "goes on"
     RECORDED = "recorded"
     HELD = "held"
+    STALE = "stale"
     NOTHING = "-"
 
 
@@ -52,6 +53,8 @@ class Plan(msgspec.Struct, frozen=True, gc=False):
     def effect(self) -> Effect:
         if self.strategy is not None:
             return _OF_STRATEGY.get(self.strategy, Effect.ROLLS)
+        if self.reason is Reason.PODS_OLDER:
+            return Effect.STALE
         if not self.actions:
             return Effect.NOTHING if self.reason.quiet else Effect.HELD
         return Effect.GOES_ON if self.reason is Reason.CONTINUED else Effect.RECORDED

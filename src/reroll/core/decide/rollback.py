@@ -26,13 +26,9 @@ def go_back(
 
 def declined(snapshot: Snapshot, now: datetime) -> Record | None:
     """The record of a workload whose last roll is undone: its content is not rolled again."""
-    workload = snapshot.workload
-    record = workload.record
-    if not isinstance(record, Record):
+    record = snapshot.record
+    if record is None:
         return None
-    number = record.n
-    if snapshot.kind.copies_record:
-        latest = snapshot.history.latest if snapshot.history else None
-        number = max(workload.highest, latest.n if latest else 0, int(now.timestamp()))
+    number = max(record.n, int(now.timestamp())) if snapshot.kind.copies_record else record.n
     held_since = None if record.pins is None else now
     return successor(record, number, at=now, why=Reason.UNDONE.word, todo=None, held=held_since)

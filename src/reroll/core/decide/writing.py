@@ -99,8 +99,12 @@ def opting_out(case: Case) -> Draft | None:
 
 def new_here(case: Case) -> Draft | None:
     """It has no record, or one that cannot be read: adopting never rolls."""
-    record = case.snapshot.workload.record
-    if isinstance(record, Record) or case.comparison.changes:
+    snapshot, record = case.snapshot, case.snapshot.workload.record
+    if case.record is not None:
+        return None
+    if not snapshot.records_known and snapshot.kind.copies_record and snapshot.history is None:
+        return _reading_history()  # Its revisions may have a copy of a record that was removed.
+    if case.comparison.changes:
         return None
     message = Reason.ADOPTED.sentence
     if isinstance(record, Unreadable):
@@ -111,22 +115,33 @@ def new_here(case: Case) -> Draft | None:
 
 def went_back(case: Case) -> Draft | None:
     """An undo put an older record back: the current content is declined until it changes again."""
-    record = case.record
-    if record is None or not case.snapshot.kind.copies_record:
+    snapshot = case.snapshot
+    there, left = snapshot.workload.record, case.record
+    if left is None or not isinstance(there, Record) or not snapshot.kind.copies_record:
         return None
-    if record.n >= case.highest_number or _moved_on(case):
+    if there.n >= left.n or _moved_on(case, left):
         return None
+    if not snapshot.workload.reverted:
+        # It may have come without a template, as with a manifest that has the record in it.
+        if snapshot.history is None:
+            return _reading_history()
+        if not snapshot.history.left:
+            return None
     return _recorded(case.recorded(Reason.UNDONE, **case.pins.adopted(case.now)))
 
 
-def _moved_on(case: Case) -> bool:
+def _moved_on(case: Case, left: Record) -> bool:
     """Whether a source changed after the record that was gone back from was written."""
-    history = case.snapshot.history
-    left = history.latest if history else None
-    if left is None or left.k != case.snapshot.keys.current:
-        return False
-    entries = [change.entry for change in case.comparison.changes if change.entry in left.s]
-    return any(left.s[entry] != case.comparison.wanted[entry] for entry in entries)
+    return any(change.entry in left.s for change in case.comparison.changes)
+
+
+def record_lost(case: Case) -> Draft | None:
+    """Another writer removed its record, or put an older one in its place: it comes back."""
+    if case.record is None or case.snapshot.is_record_there or case.comparison.changes:
+        return None
+    reason = Reason.RECORD_RESTORED
+    edits = (WriteRecord(case.record),)
+    return _recorded(Plan(reason, reason.sentence, (Patch(edits),)))
 
 
 def unfinished(case: Case) -> Draft | None:
@@ -151,8 +166,10 @@ def unrecorded(case: Case) -> Draft | None:
     record, comparison = case.record, case.comparison
     if comparison.changes or record is None:
         return None
-    if comparison.lost:
-        return _recorded(case.recorded(Reason.KEY_LOST))
+    if case.has_unknown_key:
+        is_due = case.rewrites_at is not None and case.now >= case.rewrites_at
+        reason = Reason.KEY_LOST if comparison.lost else Reason.RECORDED
+        return _recorded(case.recorded(reason)) if is_due else None
     if record.s == comparison.wanted:
         return None
     is_other_key = record.k != case.snapshot.keys.current
@@ -221,8 +238,7 @@ def looking_back(case: Case) -> Draft | None:
         return None
     if all(_order_is_known(case, change.changed) for change in case.comparison.changes):
         return None
-    reason = Reason.LOOKING_BACK
-    return Draft(Act.NOTHING, Plan(reason, reason.sentence, (ReadHistory(),)))
+    return _reading_history()
 
 
 def _order_is_known(case: Case, changed: Moment) -> bool:
@@ -236,7 +252,7 @@ def rolled_elsewhere(case: Case) -> Draft | None:
     changes = case.comparison.changes
     if not changes or case.pins.task or not all(_pods_have(case, one) for one in changes):
         return None
-    fields: RecordFields = {"s": case.comparison.started_with}
+    fields: RecordFields = {"s": case.comparison.started_with, "todo": None}
     fields |= case.pins.adopted(case.now)
     return _recorded(case.recorded(Reason.ROLLED_ELSEWHERE, **fields))
 
@@ -277,12 +293,18 @@ def _recorded(plan: Plan) -> Draft:
     return Draft(Act.RECORD, plan)
 
 
+def _reading_history() -> Draft:
+    reason = Reason.LOOKING_BACK
+    return Draft(Act.NOTHING, Plan(reason, reason.sentence, (ReadHistory(),)))
+
+
 WRITING: tuple[Row, ...] = (
     stranded,
     pause_over,
     opting_out,
     new_here,
     went_back,
+    record_lost,
     unfinished,
     unrecorded,
     other_pins,

@@ -11,7 +11,7 @@ from reroll.core.model.key import Key, Problem
 from reroll.core.model.moment import Moment
 from reroll.core.model.record import Record
 from reroll.core.model.reference import Reference
-from reroll.core.observe.workload import Workload
+from reroll.core.observe.workload import Workload, latest
 from reroll.core.policy.policy import Policy
 from reroll.core.tables.kinds import Kind
 
@@ -28,8 +28,13 @@ class History(msgspec.Struct, frozen=True, gc=False):
     """What the revisions of a workload tell: read only where nobody watched it happen."""
 
     newest: datetime | None = None
+    """When the current one was made."""
     latest: Record | None = None
     """The copy of a record with the highest number."""
+    version: int = 0
+    """The resource version of the current one: not even its status was written since."""
+    left: bool = False
+    """That copy is on another revision than the current one: it was gone back from."""
 
 
 class Keys(msgspec.Struct, frozen=True, gc=False):
@@ -37,6 +42,9 @@ class Keys(msgspec.Struct, frozen=True, gc=False):
 
     current: str = ""
     known: frozenset[str] = frozenset(("",))
+
+    def __contains__(self, key_id: object) -> bool:
+        return key_id in self.known or key_id == self.current
 
 
 class Snapshot(msgspec.Struct, frozen=True, gc=False):
@@ -50,6 +58,12 @@ class Snapshot(msgspec.Struct, frozen=True, gc=False):
     gone: Mapping[Key, int] = {}
     """For sources that are missing: the version after which they were, where that is known."""
     keys: Keys = Keys()
+    ordered: bool = True
+    """Its version and those of its sources are of one store, so they tell which was first."""
+    secrets_at: int = 0
+    """The highest version of those of its sources that are digested with a key."""
+    handovers: int = 0
+    """How often its record changed between a key of ours and one that is not known here."""
     patterns: tuple[str, ...] = ()
     """The globs of the policy: a source that one of them finds later counts as changed."""
     history: History | None = None
@@ -64,6 +78,41 @@ class Snapshot(msgspec.Struct, frozen=True, gc=False):
     problems: tuple[Problem, ...] = ()
     crowded: bool = False
     """It has more sources than one workload may have: `references` are not all of them."""
+    records_known: bool = True
+    """Records that other writers removed are known: one that is not was never written."""
+
+    @property
+    def record(self) -> Record | None:
+        """Its last record as far as is known: what its pods are compared by.
+
+        Another writer may have removed the one on the object, or put an older one in its place.
+        """
+        known = latest(self.workload)
+        copy = self.history.latest if self.history and self.kind.copies_record else None
+        if copy is None or (known is not None and known.n >= copy.n):
+            return known
+        return copy
+
+    @property
+    def is_record_there(self) -> bool:
+        """Whether the last record is the one on the object."""
+        return self.record is self.workload.record
+
+    def may_have_rolled(self, changed: Moment) -> bool:
+        """Whether a roll with another content than the last record's may be unknown.
+
+        A source that was not written since the record cannot have had another content. Sources tell
+        whole seconds.
+        """
+        record, workload = self.record, self.workload
+        if record is None or record is workload.record:
+            return False
+        after = workload.blind_after
+        if record is not workload.last:  # A copy that a revision has.
+            after = None if isinstance(workload.record, Record) else 0
+        if after is None or 0 < changed.by <= after:
+            return False
+        return changed.at is None or changed.at >= record.at.replace(microsecond=0)
 
     def pin(self, source: Key) -> str | None:
         """The copy of a source that its template names."""
@@ -93,8 +142,9 @@ class Comparison(msgspec.Struct, frozen=True, gc=False):
     unread: tuple[Reference, ...] = ()
     gone: dict[str, str] = {}
     """Of sources that went away: what pods have of them that start now."""
-    lost: bool = False
-    """Secrets could not be compared: the key of the record is gone."""
+    lost: dict[str, str] = {}
+    """Of Secrets whose recorded digests have a key that is not known here: those digests. None of
+    these was written after the record."""
 
     @property
     def started_with(self) -> dict[str, str]:

@@ -37,6 +37,7 @@ class Workload(msgspec.Struct, frozen=True, gc=False):
     generation: int
     annotations: dict[str, str]
     record: Record | Unreadable | None
+    """The one on the object."""
     record_text: str | None
     uses: tuple[Use, ...]
     template_hash: bytes
@@ -79,8 +80,13 @@ class Workload(msgspec.Struct, frozen=True, gc=False):
     """It is back at this one, and pods of it may never have been replaced."""
     seen: int = 0
     """The version at which it was first seen without a record."""
-    highest: int = 0
-    """The highest sequence number that any of its records ever had, as far as was seen."""
+    last: Record | None = None
+    """Its last record, where that is not the one on the object: another writer removed or spoilt
+    it, or put an older one in its place."""
+    blind_after: int | None = None
+    """Of a `last` that went unwatched: after this version a later record may have been written."""
+    reverted: bool = False
+    """The write that put an older record back changed its template too, as an undo does."""
     problems: tuple[Problem, ...] = ()
 
 
@@ -124,12 +130,12 @@ def workload(
     """
     if before is not None and before.uid != manifest.metadata.uid:
         before = None
-    head = _head(kind, manifest, before, words)
+    head = _head(kind, manifest, before, words, watched=watched)
     generation = manifest.metadata.generation
     if before is not None and before.generation == generation > 0:
         # Only metadata or status changed: what the spec says is known.
         return _continued(before, before, kind, manifest, head)
-    spec = spec_of(kind, manifest, words, head.record)
+    spec = spec_of(kind, manifest, words, head.last or head.record)
     if before is not None and spec.still:
         # No template takes effect during a pause: the one before it is still that of the pods.
         spec = msgspec.structs.replace(spec, template_hash=before.template_hash)
@@ -138,7 +144,7 @@ def workload(
         uid=manifest.metadata.uid,
         generation=generation,
         template=Moment(by=head.version),
-        observed=_observed(kind, manifest, spec.pins_text, head.record),
+        observed=_observed(kind, manifest, spec.pins_text, head.last or head.record),
         **msgspec.structs.asdict(head),
         **msgspec.structs.asdict(spec),
     )
@@ -161,16 +167,25 @@ class _Head(msgspec.Struct, frozen=True, gc=False):
     ended: bool
     idle: bool
     seen: int
-    highest: int
+    last: Record | None
+    blind_after: int | None
 
 
-def _head(kind: Kind, manifest: Manifest, before: Workload | None, words: Vocabulary) -> _Head:
+def _head(
+    kind: Kind, manifest: Manifest, before: Workload | None, words: Vocabulary, *, watched: bool
+) -> _Head:
     metadata = manifest.metadata
     annotations = words.relevant(metadata.annotations or {})
     text = annotations.get(STATE)
     record = read(text)
-    number = record.n if isinstance(record, Record) else 0
     unrecorded = before is not None and not isinstance(before.record, Record)
+    last = latest(before) if before else None
+    if last is None or (isinstance(record, Record) and record.n >= last.n):
+        last = None
+    blind_after = None
+    if last is not None and before is not None:
+        is_new = before.last is None and not watched
+        blind_after = before.version if is_new else before.blind_after
     return _Head(
         version=metadata.version,
         annotations=annotations,
@@ -180,19 +195,38 @@ def _head(kind: Kind, manifest: Manifest, before: Workload | None, words: Vocabu
         ended=metadata.deletion_timestamp is not None or (kind.fixed and has_ended(manifest)),
         idle=is_idle(kind, manifest),
         seen=before.seen if before and unrecorded else metadata.version,
-        highest=max(before.highest if before else 0, number),
+        last=last,
+        blind_after=blind_after,
     )
+
+
+def latest(workload: Workload) -> Record | None:
+    """Its last record as far as is known, on the object or not."""
+    if workload.last is not None:
+        return workload.last
+    return workload.record if isinstance(workload.record, Record) else None
+
+
+def recalled(workload: Workload, record: Record, version: int) -> Workload:
+    """With a record that was on it at this version, if none that is known is later."""
+    known = latest(workload)
+    if known is not None and known.n >= record.n:
+        return workload
+    return msgspec.structs.replace(workload, last=record, blind_after=version, reverted=False)
 
 
 def _continued(
     workload: Workload, before: Workload, kind: Kind, manifest: Manifest, head: _Head
 ) -> Workload:
     """A workload with the template that it had before."""
+    same_text = head.record_text == before.record_text
+    settled = not same_text and head.last is None and isinstance(head.record, Record)
     return msgspec.structs.replace(
         workload,
-        observed=_observed(kind, manifest, workload.pins_text, head.record),
+        observed=_observed(kind, manifest, workload.pins_text, head.last or head.record),
         earlier=_earlier(before, manifest),
-        back=before.back if head.record_text == before.record_text else None,
+        back=None if settled else before.back,
+        reverted=before.reverted and same_text and head.last is not None,
         **msgspec.structs.asdict(head),
     )
 
@@ -219,10 +253,11 @@ def _earlier(before: Workload, manifest: Manifest) -> tuple[Earlier, ...]:
 def _with_new_template(now: Workload, before: Workload, *, watched: bool) -> Workload:
     earlier = {one.hash: one for one in before.earlier}
     back = earlier.pop(now.template_hash, None)
-    ours = now.record_text != before.record_text
-    if isinstance(before.record, Record) and not ours and now.replaces_pods:
+    ours = now.record_text != before.record_text and isinstance(now.record, Record)
+    had = latest(before)
+    if had is not None and not ours and now.replaces_pods:
         # Our own rolls do not count: a stamp that somebody removes is no way back.
-        left = before.back or Earlier(b"", before.template, before.record.s)
+        left = before.back or Earlier(b"", before.template, had.s)
         earlier[before.template_hash] = msgspec.structs.replace(left, hash=before.template_hash)
     after = now.version - 1 if watched else before.version
     return msgspec.structs.replace(
@@ -231,6 +266,7 @@ def _with_new_template(now: Workload, before: Workload, *, watched: bool) -> Wor
         remarked=not ours and now.marks != before.marks,
         earlier=tuple(earlier.values())[-_REMEMBERED:],
         back=back,
+        reverted=now.last is not None and isinstance(now.record, Record),
     )
 
 

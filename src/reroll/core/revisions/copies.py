@@ -15,6 +15,7 @@ from reroll.core.model.key import Key
 from reroll.core.policy.references import Use
 from reroll.core.revisions.content_names import COPY_OF, LONGEST_NAME, marks
 from reroll.core.revisions.pins import PINS, Pins, Rewrite, read_pins, rewrites
+from reroll.core.tables.annotations import RECORDS
 
 
 class Labelled(Protocol):
@@ -53,6 +54,12 @@ def copy_marks(plain: str) -> tuple[dict[str, str], dict[str, str]]:
 
 def is_copy(metadata: Labelled) -> bool:
     return COPY_OF in (metadata.labels or {})
+
+
+def is_our_own(metadata: Labelled) -> bool:
+    """Whether it is a copy or a backup of records, which no glob of a workload means."""
+    labels = metadata.labels or {}
+    return COPY_OF in labels or RECORDS in labels
 
 
 def is_copy_of(metadata: Labelled, plain: str) -> bool:

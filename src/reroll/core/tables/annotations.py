@@ -6,6 +6,10 @@ DOMAIN = "reroll.dev/"
 STATE = DOMAIN + "state"
 
 
+RECORDS = DOMAIN + "records"
+"""The label of the ConfigMaps that hold the records of workloads a second time."""
+
+
 STAMP = DOMAIN + "config-hash"
 
 
@@ -16,6 +20,15 @@ IGNORE = DOMAIN + "ignore"
 
 
 ALLOW_FROM = DOMAIN + "allow-from"
+"""On a source: the namespaces whose workloads may name it."""
+
+
+INJECTION_READERS = DOMAIN + "injection-readers"
+"""On a source: the namespaces whose Injections may read its values."""
+
+
+INJECTION_WRITERS = DOMAIN + "injection-writers"
+"""On a target: the namespaces whose Injections may write to it."""
 
 
 HOLD = DOMAIN + "hold"

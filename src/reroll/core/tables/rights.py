@@ -88,6 +88,8 @@ RIGHTS: tuple[Right, ...] = (
     Right(Feature.ROLLING, Place.OWN, "", "events", ("create",)),
     Right(Feature.ROLLING, Place.OWN, "", "secrets", ("create",)),
     Right(Feature.ROLLING, Place.OWN, "", "secrets", ("get",), _OWN_KEY),
+    # The records a second time; those that exist are found by their label.
+    Right(Feature.ROLLING, Place.OWN, "", "configmaps", ("list", "create", "patch")),
     Right(Feature.LEADER_ELECTION, Place.OWN, "coordination.k8s.io", "leases", ("create",)),
     Right(
         Feature.LEADER_ELECTION, Place.OWN, "coordination.k8s.io", "leases", ("get", "patch"),
@@ -96,7 +98,8 @@ RIGHTS: tuple[Right, ...] = (
     Right(Feature.EVICT, Place.WATCHED, "", "pods", ("list",)),
     Right(Feature.EVICT, Place.WATCHED, "", "pods/eviction", ("create",)),
     Right(Feature.RELOAD, Place.WATCHED, "", "pods", ("list",)),
-    Right(Feature.TRIGGER, Place.WATCHED, "batch", "jobs", ("create",)),
+    Right(Feature.TRIGGER, Place.WATCHED, "batch", "jobs", ("list", "create")),
+    Right(Feature.RECREATE, Place.WATCHED, "", "pods", ("list",)),
     Right(Feature.RECREATE, Place.WATCHED, "batch", "jobs", ("create", "delete")),
     Right(
         Feature.RECREATE, Place.WATCHED, "apps", "controllerrevisions",

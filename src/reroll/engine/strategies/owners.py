@@ -13,7 +13,6 @@ from reroll.clock import Clock
 from reroll.core.model.key import Key
 from reroll.core.model.metadata import Metadata
 from reroll.core.model.podspec import given
-from reroll.core.model.record import Record
 from reroll.core.observe.snapshot import Snapshot
 from reroll.core.observe.workload import Workload
 from reroll.core.revisions.pins import read_pins
@@ -84,8 +83,8 @@ class Owners:
 
     def _too_early(self, snapshot: Snapshot) -> float:
         """A Job of the template before may just be on its way, and nothing tells."""
-        record = snapshot.workload.record
-        if not snapshot.kind.makes_jobs or not isinstance(record, Record) or record.rolled is None:
+        record = snapshot.record
+        if not snapshot.kind.makes_jobs or record is None or record.rolled is None:
             return 0.0
         return max(0.0, GRACE - (self._clock.now() - record.rolled).total_seconds())
 
@@ -163,9 +162,9 @@ class Owners:
 
 def _named(snapshot: Snapshot) -> frozenset[Key]:
     """The copies that its template names: in its annotation, or only by name any more."""
-    workload, record = snapshot.workload, snapshot.workload.record
+    workload, record = snapshot.workload, snapshot.record
     pins = workload.pins
-    if workload.named and isinstance(record, Record) and record.pins:
+    if workload.named and record is not None and record.pins:
         pins = read_pins(record.pins) | pins
     return frozenset(Key(kind, workload.key.namespace, copy) for (kind, _), copy in pins.items())
 

@@ -2,13 +2,10 @@
 
 from typing import Any
 
-import msgspec
-
 from reroll.clock import Clock
 from reroll.core.decide.actions import Action, NamePins, with_names
 from reroll.core.model.key import Problem
 from reroll.core.model.metadata import Manifest, pick
-from reroll.core.model.record import Record
 from reroll.core.observe.snapshot import Snapshot
 from reroll.core.revisions.copies import renamed
 from reroll.core.revisions.pins import Rewrite, read_pins
@@ -19,6 +16,7 @@ from reroll.engine.rewriters import Installed
 from reroll.engine.world import World
 from reroll.kube import api, resources
 from reroll.kube.client import Client
+from reroll.kube.decode import decoded
 
 
 class PinNames:
@@ -63,12 +61,12 @@ class PinNames:
         self, snapshot: Snapshot, pins: str, *, by_name: bool
     ) -> tuple[Rewrite, ...]:
         """The fields of the template that have to name something else than they do."""
-        workload, kind, record = snapshot.workload, snapshot.kind, snapshot.workload.record
+        workload, kind, record = snapshot.workload, snapshot.kind, snapshot.record
         if not by_name and not workload.named:
             return ()
         place = resources.of(kind), workload.key.namespace, workload.key.name
         manifest = await api.get(self._client, *place, Manifest)
         template = pick(manifest, kind.template)
-        document: dict[str, Any] = msgspec.json.decode(template) if template else {}
-        recorded = read_pins(record.pins or "") if isinstance(record, Record) else {}
+        document = decoded(template, dict[str, Any], "its template") if template else {}
+        recorded = read_pins(record.pins or "") if record is not None else {}
         return renamed(document.get("spec") or {}, workload.pins, read_pins(pins), recorded)

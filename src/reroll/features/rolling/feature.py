@@ -17,6 +17,7 @@ from reroll.core.tables.rights import Feature
 from reroll.engine.executor import Executor
 from reroll.engine.observer import Observer
 from reroll.engine.outcome import Outcome
+from reroll.engine.record_backup import RecordBackup
 from reroll.engine.watches import Watches
 from reroll.engine.writes import Paces, Write, rates
 from reroll.kube.client import Client
@@ -58,14 +59,18 @@ class Rolling:
         for write in (Write.ROLL, Write.RECORD):
             self._pacer.on_turn(write, self.queue.add)
         self._executor = Executor(client, clock, self.observer, self._pacer, self.queue.add)
+        self._executor.jobs.may_recreate = Feature.RECREATE in settings.features
         self._worker = Worker(
             self.queue, self._reconcile, Backoff(clock), on_error=self._failed, noun="workload"
         )
+        place = home, settings.lease
+        self._backup = RecordBackup(client, clock, self.observer.world, place, self._wake)
         self._stranded: Stranded[Key] = Stranded(client.outage, self._retry)
         self._acting = False
 
     async def prepare(self) -> None:
         await self.observer.load_keys()
+        await self._watches.compare_stores()
 
     def stages(self) -> Iterator[list[Watch[Any]]]:
         return self._watches.stages()
@@ -81,15 +86,17 @@ class Rolling:
         """Roll; only where this replica is the leader."""
         self._acting = True
         try:
+            await self._backup.load()
             for key in self.observer.world.everything():
                 self.queue.add(key, urgent=False)
             async with asyncio.TaskGroup() as group:
-                if "Job" in self.observer.kinds and Feature.RECREATE in self._settings.features:
+                if "Job" in self.observer.kinds and self._executor.jobs.may_recreate:
                     places = self._settings.namespaces or (None,)
                     group.create_task(self._executor.jobs.run(places, self._bus.publish))
                 if self._executor.slow_lane:
                     group.create_task(self._executor.slow_lane.run())
                 group.create_task(self._worker.run(self._settings.concurrency))
+                group.create_task(self._backup.run())
         finally:
             self._acting = False
             self.queue.clear()
@@ -102,6 +109,8 @@ class Rolling:
         Pods that are asked to reload are not waited for: whoever leads next asks them again.
         """
         await self.queue.drain()
+        if self._acting:
+            await self._backup.flush()
 
     def _wake(self, key: Key, urgent: bool) -> None:
         if self._acting:
