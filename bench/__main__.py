@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from bench.contenders import Process
+from bench.crowd import settled
 from bench.ground import ground, say
-from bench.load import Api, Sizes, make_background, make_field
+from bench.load import Api, Sizes, make_background, make_field, make_others, onlookers
 from bench.race import Course, following, medians, memory_with, race_alone, race_floor, race_reroll
 from bench.table import FIGURES, figures, table
 from reroll_dev.cluster import DevCluster
@@ -31,6 +32,9 @@ FLOOR_RULES = (
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
     parser.add_argument("--sources", type=int, default=10_000, help="(default: 10000)")
+    parser.add_argument(
+        "--others", type=int, default=2500, help="workloads that did not opt in (default: 2500)"
+    )
     parser.add_argument("--rounds", type=int, default=20, help="single changes (default: 20)")
     parser.add_argument("--heats", type=int, default=3, help="of each contender (default: 3)")
     parser.add_argument(
@@ -45,9 +49,9 @@ def main() -> int:
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures there too")
     parser.add_argument("--keep", action="store_true", help="leave the cluster running")
     args = parser.parse_args()
-    sizes = Sizes(args.sources, rounds=args.rounds)
+    sizes = Sizes(args.sources, rounds=args.rounds, others=args.others)
     if args.quick:
-        sizes = Sizes(1000, 30, 20, 30, 5)
+        sizes = Sizes(1000, 30, 20, 30, 5, 250)
     with ground("bench", keep=args.keep, others={FLOOR: FLOOR_RULES}) as cluster:
         measured = asyncio.run(_measure(cluster, sizes, heats=args.heats, growth=args.growth))
     found = figures(measured)
@@ -66,7 +70,11 @@ async def _measure(
     process = Process(cluster.kubeconfig("reroll"), cluster.layout.logs / "reroll.log")
     async with Api(cluster.kubeconfig()) as api, Api(cluster.kubeconfig(FLOOR)) as floor_api:
         await _seed(api, sizes)
-        async with following(api) as templates:
+        async with (
+            Api(cluster.kubeconfig(), connections=1000) as eyes,
+            onlookers(eyes, sizes.others),
+            following(api) as templates,
+        ):
             audit = cluster.audit_log
 
             def course(namespace: str, user: str) -> Course:
@@ -92,11 +100,16 @@ async def _measure(
 
 async def _seed(api: Api, sizes: Sizes) -> None:
     since = time.perf_counter()
-    say(f"making {sizes.sources} sources, {sizes.releases} Helm releases and the workloads")
+    say(
+        f"making {sizes.sources} sources, {sizes.releases} Helm releases,"
+        f" {sizes.others} other workloads and those that race"
+    )
     await make_background(api, sizes.sources, sizes.releases)
+    await make_others(api, sizes.others)
     await make_field(api, "floor", sizes, {})
     await make_field(api, "reroll-field", sizes, {"reroll.dev/enabled": "true"})
     say(f"made in {time.perf_counter() - since:.0f} s; waiting for the controllers to settle")
+    await settled(api, sizes.others + 2 * (4 + sizes.fan + sizes.storm))
     await asyncio.sleep(10)
 
 

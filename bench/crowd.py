@@ -13,10 +13,8 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from bench.load import Api, Json, all_of, blob, deployment, make_namespace
+from bench.load import PER_NAMESPACE, Api, Json, all_of, blob, deployment, make_namespace
 
-PER_NAMESPACE = 50
-"""Workloads in one namespace."""
 RECORD = "reroll.dev/state"
 DEPLOYMENTS = "/apis/apps/v1/deployments"
 

@@ -10,6 +10,7 @@ import ssl
 import time
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self, TypeVar
@@ -22,12 +23,15 @@ T = TypeVar("T")
 Json = dict[str, Any]
 MERGE = "application/merge-patch+json"
 PARALLEL = 32
+PER_NAMESPACE = 50
+"""Workloads in one namespace."""
 
 
 class Api:
     """As many connections as it likes, no limits, no retries but for 429."""
 
-    def __init__(self, kubeconfig: Path) -> None:
+    def __init__(self, kubeconfig: Path, *, connections: int = 64) -> None:
+        self._connections = connections
         document = yaml.safe_load(kubeconfig.read_text())
         cluster, user = document["clusters"][0]["cluster"], document["users"][0]["user"]
         self.server: str = cluster["server"]
@@ -44,7 +48,7 @@ class Api:
         self._session = aiohttp.ClientSession(
             base_url=self.server,
             headers=self._headers,
-            connector=aiohttp.TCPConnector(limit=64, ssl=trust),
+            connector=aiohttp.TCPConnector(limit=self._connections, ssl=trust),
             timeout=aiohttp.ClientTimeout(total=None),
         )
         return self
@@ -94,6 +98,8 @@ class Sizes:
     fan: int = 200
     storm: int = 300
     rounds: int = 20
+    others: int = 2_500
+    """Workloads that no contender is to touch."""
 
 
 def deployment(name: str, source: str, annotations: dict[str, str], kind: str) -> Json:
@@ -137,6 +143,57 @@ async def make_background(api: Api, sources: int, releases: int, *, first: int =
         }
         jobs.append(api.call("POST", "/api/v1/namespaces/background/secrets", body))
     await all_of(jobs)
+
+
+def neighbourhoods(others: int) -> list[str]:
+    return [f"others-{first // PER_NAMESPACE}" for first in range(0, others, PER_NAMESPACE)]
+
+
+async def make_others(api: Api, others: int) -> None:
+    """Workloads that did not opt in, with a ConfigMap each, as most of a cluster is."""
+    names = neighbourhoods(others)
+    for namespace in names:
+        await make_namespace(api, namespace)
+    places = [(names[i // PER_NAMESPACE], f"other-{i}") for i in range(others)]
+    await all_of(
+        api.call(
+            "POST",
+            f"/api/v1/namespaces/{namespace}/configmaps",
+            {"metadata": {"name": name}, "data": {"key": blob(700)}},
+        )
+        for namespace, name in places
+    )
+    await all_of(
+        api.call(
+            "POST",
+            f"/apis/apps/v1/namespaces/{namespace}/deployments",
+            deployment(name, name, {}, "configmaps"),
+        )
+        for namespace, name in places
+    )
+
+
+@asynccontextmanager
+async def onlookers(api: Api, others: int) -> AsyncIterator[None]:
+    """Watches by others than the contenders: of Deployments and ConfigMaps, in each namespace."""
+
+    async def look(path: str) -> None:
+        version = (await api.call("GET", f"{path}?limit=1"))["metadata"]["resourceVersion"]
+        async for _ in api.watch(path, version):
+            pass
+
+    paths = ("/apis/apps/v1/namespaces/{}/deployments", "/api/v1/namespaces/{}/configmaps")
+    tasks = [
+        asyncio.create_task(look(path.format(namespace)))
+        for namespace in neighbourhoods(others)
+        for path in paths
+    ]
+    await asyncio.sleep(1)
+    try:
+        yield
+    finally:
+        for task in tasks:
+            task.cancel()
 
 
 async def make_field(api: Api, namespace: str, sizes: Sizes, annotations: dict[str, str]) -> None:

@@ -58,6 +58,11 @@ class Queue(Generic[K]):
         return bool(self._urgent.turns or self._patient.turns)
 
     @property
+    def is_busy(self) -> bool:
+        """Whether a key is due, or a worker has one."""
+        return self.is_ready or bool(self._running)
+
+    @property
     def oldest(self) -> float:
         """For how long the key that waits longest has been due, in seconds."""
         now = self._clock.monotonic()

@@ -111,7 +111,7 @@ class Executor:
 
     async def reconcile(self, key: Key) -> Outcome:
         """Do what a workload needs now."""
-        answered = self._answered(self._observer.snapshot(key))
+        answered = self._answered(key)
         try:
             outcome = await self._reconcile(key)
         except ApiError as error:
@@ -135,7 +135,8 @@ class Executor:
         outcome = await self.execute(snapshot, plan)
         delay = outcome.delay
         if plan.record is None or plan.has(NamePins) or plan.reason is Reason.CONTINUED:
-            later = await self.owners.tidy(self._observer.snapshot(key) or snapshot)
+            fresh = self._observer.snapshot(key) if plan.actions else snapshot
+            later = await self.owners.tidy(fresh or snapshot)
             delay = later if delay is None else delay
         if plan.look_at is not None:
             latest = max(0.0, (plan.look_at - self._clock.now()).total_seconds())
@@ -233,14 +234,13 @@ class Executor:
         now = workload(snapshot.kind, manifest, before, words=self._world.dialects.words)
         return patch(now, snapshot.kind, action.edits) != sent
 
-    def _answered(self, snapshot: Snapshot | None) -> tuple[Report, ...]:
+    def _answered(self, key: Key) -> tuple[Report, ...]:
         """A patch whose answer was lost, and whose record is there, was applied."""
-        if snapshot is None:
+        turn, record = self._unanswered.get(key, (None, None))
+        tracked = self._world.workloads.get(key)
+        if turn is None or tracked is None or tracked.workload.record != record:
             return ()
-        turn, record = self._unanswered.get(snapshot.workload.key, (None, None))
-        if turn is None or snapshot.workload.record != record:
-            return ()
-        del self._unanswered[snapshot.workload.key]
+        del self._unanswered[key]
         return (self._report(turn, Result.DONE),)
 
     # Reports

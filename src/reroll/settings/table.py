@@ -60,8 +60,8 @@ class Settings(msgspec.Struct, frozen=True):
         ),
     ] = ""
     connections: Annotated[
-        int, About(CLUSTER, "most connections to the API server at once", "48")
-    ] = 48
+        int, About(CLUSTER, "most connections to the API server at once", "80")
+    ] = 80
 
     namespaces: Annotated[
         Texts,
@@ -161,7 +161,7 @@ class Settings(msgspec.Struct, frozen=True):
         timedelta,
         About(ROLL, "longest that a source which keeps changing can put a roll off", "1m"),
     ] = timedelta(seconds=10)
-    concurrency: Annotated[int, About(ROLL, "workloads worked on at once", "32")] = 32
+    concurrency: Annotated[int, About(ROLL, "workloads worked on at once", "64")] = 64
     rate: Annotated[float, About(ROLL, "rolls per second, over a longer time", "20")] = 100.0
     burst: Annotated[
         int, About(ROLL, "rolls that may start at once before the rate counts", "50")

@@ -118,7 +118,7 @@ async def _supervise(context: Context, stop: asyncio.Event) -> None:
         clock,
         context.identity,
         identify=world.sources.identity,
-        is_busy=lambda: queue.is_ready,
+        is_busy=lambda: queue.is_busy,
         on_drop=metrics.events_dropped.inc,
     )
     bus.subscribe(recorder)
