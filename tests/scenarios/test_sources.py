@@ -5,9 +5,12 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from tests.core.build import content, reference
 from tests.scenarios.stage import ENABLED, Controller, Stage, a, eventually, for_kinds
 from tests.support import build
 
+from reroll.core.model.digest import reference_digest
+from reroll.core.model.key import Key
 from reroll.core.tables.kinds import Kind, Strategy
 from reroll_dev.api import path_to
 
@@ -160,6 +163,9 @@ def test_a_source_of_another_namespace_counts_only_with_its_consent(
     eventually(lambda: len(stage.record(web)["s"]) == 3, "both are recorded")
     stage.quiet(web)
     assert stage.stamp(web) is None
+    held = content({"key": "new"})
+    plain = reference_digest(reference(Key("ConfigMap", elsewhere, "shared")), held, "")
+    assert stage.record(web)["s"][f"configmap/{elsewhere}/shared"] != plain
 
     for kind, name in (("ConfigMap", "shared"), ("Secret", "vault")):
         number = stage.record(web)["n"]

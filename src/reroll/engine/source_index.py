@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping
 
 from reroll.core.model.content import Content, allows
+from reroll.core.model.digest import sealed
 from reroll.core.model.key import Key
 from reroll.core.observe.snapshot import Absence
 from reroll.core.tables.source_kinds import SourceKind
@@ -13,6 +14,8 @@ class SourceIndex:
     def __init__(self, rows: Mapping[str, SourceKind]) -> None:
         self._known = KnownSources()
         self.rows = rows
+        self.keyring: dict[str, bytes] = {}
+        """HMAC keys by id."""
 
     def __len__(self) -> int:
         return len(self._known)
@@ -50,6 +53,13 @@ class SourceIndex:
         known = self._known.get(key)
         return known.content if known else Absence.UNREAD
 
+    def content_for(self, key: Key, home: str) -> Content | Absence:
+        """What workloads of a namespace may show digests of."""
+        content = self.content(key)
+        if key.namespace == home or not isinstance(content, Content):
+            return content
+        return sealed(content, self.keyring)
+
     def users(self, key: Key) -> frozenset[Key]:
         """Who refers to a source."""
         known = self._known.get(key)
@@ -65,9 +75,10 @@ class SourceIndex:
         known = self._known.get(key)
         return known.version if known else 0
 
-    def digested_at(self, keys: Iterable[Key]) -> int:
-        """The highest version of those that are digested with a key."""
-        return max((self.version(key) for key in keys if self.rows[key.kind].keyed), default=0)
+    def keyed_at(self, keys: Iterable[Key], home: str) -> int:
+        """The highest version of those that are digested with a key for a namespace."""
+        keyed = (key for key in keys if key.namespace != home or self.rows[key.kind].keyed)
+        return max(map(self.version, keyed), default=0)
 
     def take_told(self, key: Key) -> int:
         """The version to ask for, once: if that fails, the most recent one is worth asking for."""

@@ -49,7 +49,6 @@ class Sources(SourceIndex):
         references: Expanding,
     ) -> None:
         super().__init__(scope.tables.sources_by_name)
-        self.keyring: dict[str, bytes] = {}
         self._scope, self._globs, self.digest_keys = scope, globs, digest_keys
         self._want, self._notice, self._references = want, notice, references
         self._refused: set[tuple[str, str | None]] = set()

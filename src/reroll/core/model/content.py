@@ -69,6 +69,8 @@ class Content(msgspec.Struct, frozen=True, gc=False):
     """By HMAC key id, of a source with very many keys; empty of any other."""
     named: frozenset[str] = frozenset()
     """Of such a source: the keys that were asked for, whether or not it has them."""
+    sealed: bool = False
+    """Digests with the id `""` are not to be shown: see `digest.sealed`."""
 
     def knows(self, keys: frozenset[str]) -> bool:
         """Whether it can tell if the source has these keys, and their digests."""

@@ -11,6 +11,8 @@ from collections.abc import Generator, Iterable, Mapping
 from itertools import islice
 from typing import TypeVar
 
+import msgspec
+
 from reroll.core.model.content import Content, Whole
 from reroll.core.model.key import Key
 from reroll.core.model.reference import Reference
@@ -52,7 +54,7 @@ def reference_digest(reference: Reference, content: Content, key_id: str) -> str
     source with very many keys the ones to leave out are part of it.
     """
     by_key = content.digests.get(key_id)
-    if by_key is None:
+    if by_key is None and not content.sealed:
         by_key = content.digests.get("")
     if by_key is None or not content.knows(reference.all_keys):
         return None
@@ -68,12 +70,35 @@ def content_digest(source: Key, content: Content, key_id: str) -> str | None:
 
     `None` if it was never digested with that HMAC key.
     """
+    if content.sealed:
+        key_id = ""  # One name for one content, whoever uses it.
     by_key = content.digests.get(key_id, content.digests.get(""))
     if by_key is None:
         return None
     if content.wholes:
         return _whole(content, key_id).content
     return _digest(source, [("", content.type.encode()), *sorted(by_key.items())])
+
+
+def sealed(content: Content, keyring: Mapping[str, bytes]) -> Content:
+    """A content without a key of its own, with digests that have one, for another namespace.
+
+    Those who may not read a source could guess what it holds from a plain digest.
+    """
+    plain, whole = content.digests.get(""), content.wholes.get("")
+    if plain is None:
+        return content
+    digests = {key_id: value_digests(plain, key) for key_id, key in keyring.items()}
+    wholes = {}
+    if whole is not None:
+        for key_id, key in keyring.items():
+            parts = (
+                hmac.digest(key, text.encode(), "sha256") for text in (whole.data, whole.content)
+            )
+            wholes[key_id] = Whole(*(part.hex()[: 2 * _SIZE] for part in parts))
+    return msgspec.structs.replace(
+        content, digests=content.digests | digests, wholes=content.wholes | wholes, sealed=True
+    )
 
 
 def whole_digest(
