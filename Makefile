@@ -19,6 +19,8 @@ unexport PYTHONDONTWRITEBYTECODE
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 # Tests spread over this many processes; one control plane serves them all.
 WORKERS ?= 4
+# For how long to fuzz.
+MINUTES ?= 10
 
 .PHONY: help
 help: ## List the targets
@@ -76,6 +78,11 @@ bench-hostile: setup ## What a quiet namespace feels of a hostile one (about 8 m
 .PHONY: soak
 soak: setup ## Ten minutes of random changes, faults and kills, and then the invariants
 	python -m bench.soak $(ARGS)
+
+.PHONY: fuzz
+fuzz: setup ## Feed random malformed objects to every decoder and handler (MINUTES=10)
+	end=$$(( $$(date +%s) + 60 * $(MINUTES) )); \
+	while [ "$$(date +%s)" -lt "$$end" ]; do REROLL_FUZZ_EXAMPLES=300 pytest -q -n 2 tests/fuzz $(ARGS); done
 
 .PHONY: docs
 docs: setup ## Build the documentation into site/; warnings are errors

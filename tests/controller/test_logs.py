@@ -62,20 +62,6 @@ def test_a_value_with_line_breaks_and_quotes_stays_on_its_line(form: str) -> Non
     assert "\x1b" not in out.getvalue()
 
 
-@pytest.mark.parametrize("form", ["json", "text"])
-def test_an_exception_comes_with_its_traceback(form: str) -> None:
-    out = io.StringIO()
-    configure(form, "info", out)
-    try:
-        int("no good")
-    except ValueError:
-        Log("reroll").exception("bug", key="a")
-
-    assert "ValueError: invalid literal" in out.getvalue()
-    if form == "json":
-        assert "Traceback" in json.loads(out.getvalue())["trace"]
-
-
 def test_what_json_does_not_know_becomes_text() -> None:
     out = io.StringIO()
     configure("json", "info", out)

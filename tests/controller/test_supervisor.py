@@ -1,12 +1,21 @@
-"""Work that does not end when it is told to."""
+"""Work that does not end when it is told to, and work that ends though it should not."""
 
 import asyncio
 from contextlib import suppress
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 
-from reroll.controller import supervisor
+from reroll.clock import SystemClock
+from reroll.controller import bugs, supervisor
+from reroll.controller.context import Context
+from reroll.controller.events import Recorder
 from reroll.controller.feature import Feature
+from reroll.controller.metrics import Metrics
+from reroll.kube.errors import ConfigError, Conflict
+from reroll.kube.outage import Outage
+from reroll.settings.table import Settings
 
 
 async def test_work_that_goes_on_when_told_to_end_ends_the_process(
@@ -38,3 +47,73 @@ async def test_a_feature_overrides_only_what_it_needs() -> None:
     assert list(idle.stages()) == []
     for step in (idle.prepare, idle.read, idle.act, idle.rest):
         await asyncio.wait_for(step(), 1)
+
+
+class Failing(Feature):
+    """Its work ends with an error, a few times."""
+
+    def __init__(self, *errors: BaseException) -> None:
+        self.errors, self.begun = list(errors), 0
+        self.works = asyncio.Event()
+
+    async def act(self) -> None:
+        self.begun += 1
+        if self.errors:
+            raise self.errors.pop(0)
+        self.works.set()
+        await asyncio.Event().wait()
+
+
+@pytest.fixture
+def made(monkeypatch: pytest.MonkeyPatch) -> supervisor.Supervisor:
+    monkeypatch.setattr(supervisor, "FIRST_RESTART", 0.001)
+    monkeypatch.setattr(supervisor, "LONGEST_RESTART", 0.002)
+    client = SimpleNamespace(outage=Outage())
+    context = SimpleNamespace(
+        client=client, clock=SystemClock(), settings=Settings(), metrics=Metrics()
+    )
+    return supervisor.Supervisor(cast("Context", context), cast("Recorder", None))
+
+
+ERRORS = {
+    "unexpected": KeyError("data"),
+    "of several": ExceptionGroup("two", [ValueError(), ConfigError("no")]),
+    "a cancelled call": asyncio.CancelledError(),
+    "of the API server": Conflict("which should have been caught"),
+}
+
+
+@pytest.mark.parametrize("error", ERRORS.values(), ids=ERRORS)
+async def test_work_that_ends_with_an_error_begins_again_and_the_others_go_on(
+    made: supervisor.Supervisor, error: BaseException
+) -> None:
+    before = bugs.counts()[bugs.Part.FEATURE]
+    bad, good = Failing(error, error), Failing()
+    acting = asyncio.create_task(made._act([bad, good]))
+    await asyncio.wait_for(asyncio.gather(bad.works.wait(), good.works.wait()), 5)
+
+    assert (bad.begun, good.begun) == (3, 1)
+    assert bugs.counts()[bugs.Part.FEATURE] == before + 2
+    acting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await acting
+
+
+class Preparing(Feature):
+    def __init__(self, *errors: Exception) -> None:
+        self.errors = list(errors)
+
+    async def prepare(self) -> None:
+        if self.errors:
+            raise self.errors.pop(0)
+
+
+async def test_a_preparation_is_tried_again_unless_only_the_user_can_help(
+    made: supervisor.Supervisor,
+) -> None:
+    feature = Preparing(ValueError("odd"))
+    await asyncio.wait_for(made._prepare(feature, asyncio.Event()), 5)
+    assert feature.errors == []
+
+    with pytest.raises(ConfigError):
+        await made._prepare(Preparing(ConfigError("no such file")), asyncio.Event())

@@ -21,8 +21,9 @@ TERM = Term("reloader", on_create=False)
 APP = reference(configmap("app"), terms=(TERM,))
 DB = reference(secret("db"), terms=(TERM,))
 HASH = "8b4c25a7d47e34be1ba4e9cf4a1aa6d6d4e2e0a1"
-ANNOTATIONS = Dialects(options=Options(annotate=True))
-KEYED = Dialects(options=Options(keyed=True))
+SAME = Dialects(options=Options(plain=KINDS_OF_SOURCES))
+ANNOTATIONS = Dialects(options=Options(annotate=True, plain=KINDS_OF_SOURCES))
+KEYED = Dialects(options=Options(plain=frozenset()))
 
 
 def treated(**more: Any) -> Policy:

@@ -6,11 +6,12 @@ from typing import Any
 
 import msgspec
 import pytest
-from tests.core.build import DEPLOYMENT, NOW, decoded, document, env, env_from, template
+from tests.core.build import DEPLOYMENT, KIND, NOW, decoded, document, env, env_from, template
 from tests.support.steps import growth, steps
 
 from reroll.clock import SystemClock
 from reroll.core.decide.chains import decide
+from reroll.core.dialects.table import ALL
 from reroll.core.model.content import Content
 from reroll.core.model.digest import content_digest, reference_digest, value_digests
 from reroll.core.model.key import Key
@@ -25,6 +26,7 @@ from reroll.core.tables.catalog import source_kind
 from reroll.core.tables.reasons import Reason
 from reroll.engine.content import Source, annotated, content, copied, is_wide
 from reroll.engine.globs import Globs
+from reroll.engine.lenders import Lenders
 from reroll.engine.scope import Scope
 from reroll.engine.wants import GlobMatches, SourceContent, Want
 from reroll.engine.world import World
@@ -164,7 +166,8 @@ def test_the_sources_of_a_namespace_are_found_without_a_look_at_the_others() -> 
         stage.workload("web", sources="cm/a, cm/b")
         return stage
 
-    few, many, _ = with_others(100), with_others(1000), Stage().workload("web", sources="cm/*")
+    few, many = with_others(100), with_others(1000)
+    with_others(100).workload("glob", sources="cm/*")  # From now on the glob is compiled.
     assert len(many.world.sources) == 1002
     for stage in (few, many):
         assert len(stage.world.sources.of("ConfigMap", "shop")) == 2
@@ -182,6 +185,7 @@ def test_a_look_at_names_of_another_namespace_takes_each_once() -> None:
         stage = Stage()
         names = listed(f"other/{number}" for number in range(size))
         key = stage.workload("web", sources=names)
+        assert stage.world.snapshot(key, DEPLOYMENT)
         stage.nothing_exists()
         found = stage.world.snapshot(key, DEPLOYMENT)
         assert found
@@ -387,3 +391,28 @@ async def test_others_run_while_a_wide_source_is_digested() -> None:
         turns += 1
         await asyncio.sleep(0)
     assert turns >= 20
+
+
+def test_a_lender_is_forgotten_without_a_look_at_the_others() -> None:
+    def with_others(count: int) -> Lenders:
+        lenders = Lenders(ALL.words, lambda _: None)
+        for number in range(count):
+            assert lend(lenders, f"r{number}", f"d{number}")
+        return lenders
+
+    few, many = with_others(5), with_others(500)
+    for lenders in (few, many):
+        lend(lenders, "mine", "d1")
+        lend(lenders, "other", "d1")
+    mine, other = (Key("Rollout", "shop", name) for name in ("mine", "other"))
+    gone = [
+        steps(lambda each=each: (each.forget(other), each.forget(mine))) for each in (few, many)
+    ]
+    assert gone[0] == gone[1]
+    assert len(few.lent()) == 4
+
+
+def lend(lenders: Lenders, rollout: str, borrower: str) -> bool:
+    made = document(KIND["Rollout"], name=rollout, namespace="shop")
+    made["spec"] = {"workloadRef": {"kind": "Deployment", "name": borrower}}
+    return lenders.lend(KIND["Rollout"], Key("Rollout", "shop", rollout), decoded(made))

@@ -7,6 +7,7 @@ import pytest
 
 from reroll.core.model.moment import Moment
 from reroll.engine.content import Source, changed_at, content
+from reroll.kube.errors import Malformed
 
 
 def managed(*times: str) -> dict[str, object]:
@@ -41,3 +42,21 @@ def test_nothing_of_a_value_is_kept(keyring: dict[str, bytes] | None) -> None:
     assert kept.keys == {"password"}
     assert "hunter2" not in repr(kept)
     assert value not in repr(kept)
+
+
+ODD = {"a list": b"[]", "a number": b"5", "numbers": b'{"a":1}', "no UTF-8": b'{"a":"\xff"}'}
+
+
+@pytest.mark.parametrize("data", ODD.values(), ids=ODD)
+def test_data_that_is_no_map_of_texts_is_malformed_and_quoted_nowhere(data: bytes) -> None:
+    raw = b'{"metadata":{"namespace":"shop","name":"app"},"data":%s}' % data
+    source = msgspec.json.decode(raw, type=Source)
+
+    with pytest.raises(Malformed, match="its data is no map of texts") as told:
+        content(source, None, Moment())
+    assert (told.value.namespace, told.value.name) == ("shop", "app")
+
+
+def test_a_value_that_is_no_base64_and_not_even_ascii_is_content_as_it_stands() -> None:
+    raw = '{"metadata":{"name":"db"},"data":{"a":"é"}}'.encode()
+    assert content(msgspec.json.decode(raw, type=Source), {"k": b"x"}, Moment()).keys == {"a"}

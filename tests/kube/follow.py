@@ -86,9 +86,10 @@ class Follower:
 @asynccontextmanager
 async def following(client: Client, namespace: str | None, **more: Any) -> AsyncIterator[Any]:
     """Run a watch of ConfigMaps with a follower while the block runs."""
-    follower = Follower()
-    settings = {"resource": CONFIGMAPS, "model": ConfigMap, "pace": QUICK, **more}
-    watch = Watch(client, handler=follower, clock=SystemClock(), namespace=namespace, **settings)
+    follower, bugs = Follower(), list[str]()
+    settings = {"resource": CONFIGMAPS, "model": ConfigMap, "pace": QUICK, "handler": follower}
+    settings |= {"on_bug": lambda what, error: bugs.append(f"{what}: {error!r}"), **more}
+    watch = Watch(client, clock=SystemClock(), namespace=namespace, **settings)
     task = asyncio.create_task(watch.run())
     try:
         yield follower, watch
@@ -98,6 +99,7 @@ async def following(client: Client, namespace: str | None, **more: Any) -> Async
         results = await asyncio.gather(task, return_exceptions=True)
     assert isinstance(results[0], asyncio.CancelledError), f"the watch ended with {results[0]!r}"
     assert follower.wrong == []
+    assert bugs == []
 
 
 async def eventually(condition: Callable[[], bool]) -> None:

@@ -313,7 +313,9 @@ async def test_an_object_that_does_not_fit_is_named_and_costs_no_other(
 
 def test_a_server_that_takes_a_streaming_list_for_a_plain_watch_is_found_out(cluster):
     client = connect(cluster.kubeconfig("admin"))
-    watch = Watch(client, CONFIGMAPS, ConfigMap, Follower(), clock=SystemClock())
+    watch = Watch(
+        client, CONFIGMAPS, ConfigMap, Follower(), clock=SystemClock(), on_bug=lambda *_: None
+    )
     bookmark = {"type": "BOOKMARK", "object": {"metadata": {"resourceVersion": "5"}}}
 
     with pytest.raises(Rejected):
@@ -323,14 +325,38 @@ def test_a_server_that_takes_a_streaming_list_for_a_plain_watch_is_found_out(clu
 # The end
 
 
-async def test_a_handler_that_raises_ends_the_watch(client, namespace):
-    def broken(_event):
+async def test_a_handler_that_raises_loses_one_event_and_the_watch_goes_on(client, namespace, put):
+    follower, bugs = Follower(), []
+
+    def broken(event):
+        if getattr(getattr(event, "obj", None), "data", {}).get("key") == "poison":
+            raise RuntimeError("our bug")
+        follower(event)
+
+    how = {"handler": broken, "on_bug": lambda what, error: bugs.append((what, type(error)))}
+    await put("bad", "poison")
+    async with following(client, namespace, **how) as (_, watch):
+        await asyncio.wait_for(watch.synced.wait(), 30)
+        await put("good")
+        await follower.until(lambda: "good" in follower.known)
+        await put("bad", "better")
+        await follower.until(lambda: follower.values.get("bad") == "better")
+
+    assert bugs == [(f"ConfigMap {namespace}/bad", RuntimeError)]
+    assert follower.lists == 1
+
+
+def test_what_is_told_of_a_state_may_fail_too(cluster):
+    bugs = []
+
+    def broken(*_):
         raise RuntimeError("our bug")
 
-    watch = Watch(client, CONFIGMAPS, ConfigMap, broken, clock=SystemClock(), namespace=namespace)
-
-    with pytest.raises(RuntimeError, match="our bug"):
-        await asyncio.wait_for(watch.run(), 30)
+    client = connect(cluster.kubeconfig("admin"))
+    how = {"on_state": broken, "on_bug": lambda what, _: bugs.append(what)}
+    watch = Watch(client, CONFIGMAPS, ConfigMap, Follower(), clock=SystemClock(), **how)
+    watch._open()
+    assert (watch.state, bugs) == ("listing", ["ConfigMap listing"])
 
 
 async def test_a_cancelled_watch_leaves_no_connection(client, namespace, sockets):

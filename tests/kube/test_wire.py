@@ -2,6 +2,7 @@ import msgspec
 import pytest
 
 from reroll.kube import wire
+from reroll.kube.errors import Rejected
 
 CONFIGMAPS = wire.Resource("", "v1", "configmaps", "ConfigMap")
 DEPLOYMENTS = wire.Resource("apps", "v1", "deployments", "Deployment")
@@ -40,12 +41,12 @@ def test_paths(path, expected):
 
 @pytest.mark.parametrize("name", ["", ".", ".."])
 def test_a_name_that_would_be_another_path_is_refused(name):
-    with pytest.raises(ValueError, match="cannot be the name"):
+    with pytest.raises(Rejected, match="cannot be the name"):
         wire.delete(CONFIGMAPS, "shop", name)
 
 
 def test_one_object_of_a_namespaced_kind_needs_a_namespace():
-    with pytest.raises(ValueError, match="needs a namespace"):
+    with pytest.raises(Rejected, match="needs a namespace"):
         wire.get(CONFIGMAPS, None, "app")
 
 

@@ -60,6 +60,10 @@ BAD = {
         "<stdin>:3:9: a template that was not rendered",
     ),
     "an alias without an anchor": ("a: *b\n", "<stdin>:1:4: alias *b has no anchor &b before it"),
+    "a chain of aliases": (
+        "a0: &a0 [x]\n" + "".join(f"a{n}: &a{n} [*a{n - 1}]\n" for n in range(1, 1200)),
+        "nested more than 200 levels deep; make it flatter",
+    ),
     "an alias inside itself": ("a: &b [*b]\n", "<stdin>:1:8: alias *b stands inside what it"),
     "a document that is a list": ("- a\n- b\n", "<stdin>:1:1: this is no Kubernetes object"),
     "a document that is text": ("hello\n", "<stdin>:1:1: this is no Kubernetes object"),

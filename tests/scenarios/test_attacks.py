@@ -85,7 +85,7 @@ def test_a_secret_that_does_not_consent_is_never_read_for_others(
         for entry in fault_proxy.log
         if entry.path.startswith(f"/api/v1/namespaces/{place}/secrets/")
     }
-    assert read == {("shy", True), ("open", True), ("open", False)}
+    assert read == {("open", False)}
 
     # Who consents later is read from then on, and rolls nothing by that.
     stamp = stage.stamp(spy)
@@ -93,6 +93,65 @@ def test_a_secret_that_does_not_consent_is_never_read_for_others(
     eventually(lambda: f"secret/{place}/shy" in stage.record(spy)["s"], "it counts now")
     stage.quiet(spy)
     assert stage.stamp(spy) == stamp
+
+
+def test_metrics_do_not_tell_which_sources_another_namespace_has(
+    stage: Stage, controller: Start, another: Callable[[], Stage], web: Web
+) -> None:
+    there = another()
+    place = there.namespace
+    there.make(build.secret("db"), build.configmap("app"))
+    stage.make(build.configmap("app"))
+    controller(*web.flags)
+    # One of each first, so that no series is new.
+    asked = [f"secret/{place}/warm-*", f"secret/{place}/warm", f"configmap/{place}/warm"]
+    for number, name in enumerate(asked):
+        _ask(stage, number, name)
+    told = {}
+    for number, (kind, name) in enumerate(
+        (kind, name)
+        for kind in ("secret", "configmap")
+        for name in ("db", "no", "app", "d*", "a*", "n*")
+    ):
+        before = _counts(web)
+        _ask(stage, number + len(asked), f"{kind}/{place}/{name}")
+        after = _counts(web)
+        told[kind, name] = {key: after[key] - before.get(key, 0) for key in after}
+
+    for kind in ("secret", "configmap"):
+        assert told[kind, "db"] == told[kind, "no"] == told[kind, "app"]
+        assert told[kind, "d*"] == told[kind, "a*"] == told[kind, "n*"]
+
+    # Neither do they tell when it changes.
+    before, spy = _counts(web), build.deployment("spy-0")
+    number = stage.record(spy)["n"]
+    there.change("Secret", "db", password="2")
+    there.change("ConfigMap", "app", key="2")
+    stage.change("ConfigMap", "app", key="2")
+    stage.rolled(spy, since=number)
+    assert _counts(web) == before
+
+
+def _ask(stage: Stage, number: int, sources: str) -> None:
+    """A workload that names them, adopted."""
+    named = {**ENABLED, "reroll.dev/sources": sources}
+    spy = build.deployment(f"spy-{number}", uses="configmap/app", annotations=named, replicas=0)
+    stage.make(spy)
+    stage.adopted(spy)
+    eventually(lambda: stage.events(spy, "InvalidAnnotation"), "an Event tells of it")
+
+
+def _counts(web: Web) -> dict[str, float]:
+    """What whoever reads metrics sees of sources: how many, and the calls for them."""
+    return {
+        name: value
+        for name, value in web.metrics().items()
+        if name == "reroll_sources"
+        or (
+            name.startswith("reroll_api_calls_total")
+            and ("secrets" in name or "configmaps" in name)
+        )
+    }
 
 
 def test_a_reload_asks_nobody_who_is_no_pod(stage: Stage, controller: Start) -> None:

@@ -55,7 +55,7 @@ def test_harbors_access_key_follows_the_secret_and_nothing_else_is_touched(
     running = injecting.run(*web.flags)
     place = ("spec", "storage", "spec", "s3", "accesskey")
     injecting.holds(harbor(), "AKIA-ONE-d3adb33f", *place)
-    assert injecting.said(one, "Injected").startswith("True: a string of 17 characters at ")
+    assert injecting.said(one, "Injected").startswith("True: a string at ")
 
     for value in ("AKIA-TWO-d3adb33f", "AKIA-THREE-d3adb33f"):
         rotate(stage, value)
@@ -200,8 +200,7 @@ def test_a_dry_run_tells_what_would_be_written_and_writes_nothing(
     injecting.run()
     said = injecting.said(one, "DryRun")
     assert said == (
-        f"False: a string of 7 characters at .spec.token of Gadget {stage.namespace}/g "
-        "would be written"
+        f"False: a string at .spec.token of Gadget {stage.namespace}/g would be written"
     )
     assert "expected numeric" in injecting.said(wrong, "Rejected")
     assert stage.get(gadget("g"))["spec"] == {"token": "old"}

@@ -98,7 +98,7 @@ def test_an_injection_that_would_come_back_to_its_source_is_not_begun(
     injecting: Injecting, stage: Stage, chain: int
 ) -> None:
     """Directly, or by way of others."""
-    allowed = {"reroll.dev/allow-from": stage.namespace}
+    allowed = {"reroll.dev/injection-writers": stage.namespace}
     maps = [build.configmap(f"c{n}", {"k": "1"}, annotations=allowed) for n in range(chain)]
     links = [
         injection(f"i{n}", source(f"c{n}", "k", "ConfigMap"), maps[(n + 1) % chain], ".data.back")
@@ -122,7 +122,7 @@ def test_an_injection_that_would_come_back_to_its_source_is_not_begun(
 def test_a_value_in_a_source_of_a_workload_rolls_it_and_that_is_said(
     injecting: Injecting, stage: Stage
 ) -> None:
-    allowed = {"reroll.dev/allow-from": stage.namespace}
+    allowed = {"reroll.dev/injection-writers": stage.namespace}
     app = build.configmap("app", {"own": "1"}, annotations=allowed)
     web = build.deployment("web", uses="configmap/app", annotations=ENABLED)
     one = injection("one", source("s", "k"), app, ".data.token")
@@ -155,16 +155,21 @@ def test_what_is_not_of_its_namespace_must_let_an_injection_use_it(
     made = (reads, writes_away, writes_all, own)
     stage.make(*made)
     injecting.run()
+    consents = {"reads": "injection-readers"}
     for one in made:
         said = injecting.said(one, "NotAllowed", "Forbidden")
-        assert f"its owner must annotate it with reroll.dev/allow-from: '{stage.namespace}'" in said
+        consent = consents.get(one["metadata"]["name"], "injection-writers")
+        assert f"its owner must annotate it with reroll.dev/{consent}: '{stage.namespace}'" in said
     assert "token" not in there.get(abroad)["spec"]
 
-    allow = {"metadata": {"annotations": {"reroll.dev/allow-from": f"other, {stage.namespace}"}}}
-    there.api.patch(there.path(build.secret("s")), allow)
-    there.api.patch(there.path(abroad), allow)
-    stage.api.patch(path, allow)
-    stage.api.patch(stage.path(build.configmap("plain")), allow)
+    reads_it, writes_it = (
+        {"metadata": {"annotations": {f"reroll.dev/{consent}": f"other, {stage.namespace}"}}}
+        for consent in ("injection-readers", "injection-writers")
+    )
+    there.api.patch(there.path(build.secret("s")), reads_it)
+    there.api.patch(there.path(abroad), writes_it)
+    stage.api.patch(path, writes_it)
+    stage.api.patch(stage.path(build.configmap("plain")), writes_it)
     for one in made:
         injecting.said(one, "Injected")
     assert there.get(abroad)["spec"]["token"] == "ours"
@@ -184,5 +189,5 @@ def test_a_custom_kind_that_rolls_must_let_injections_write_to_it(
     stage.make(build.secret("s", {"k": "value"}), gadget("g"), one)
     injecting.run("--config", str(file))
     injecting.said(one, "NotAllowed", "Forbidden")
-    stage.annotate(gadget("g"), allow_from=stage.namespace)
+    stage.annotate(gadget("g"), injection_writers=stage.namespace)
     injecting.holds(gadget("g"), "value", "spec", "token")

@@ -4,7 +4,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.scenarios.stage import ENABLED, Controller, Stage, eventually
+from tests.scenarios.stage import ENABLED, Controller, Stage, again, alone, eventually
+from tests.scenarios.test_evictions import EVICT, SLOW, Evictions, evictions, finished
 from tests.support import build
 from tests.support.command import Finished, reroll
 from tests.support.templates import Templates
@@ -15,6 +16,7 @@ from reroll.core.tables.rights import Rule
 from reroll_dev.api import path_to
 from reroll_dev.cluster import DevCluster
 
+__all__ = ["evictions"]
 Start = Callable[..., Controller]
 Grant = Callable[[list[Rule], str | None], Path]
 KeyCommand = Callable[..., Finished]
@@ -128,6 +130,68 @@ def test_a_rotation_rolls_no_workload_whose_pods_use_copies(
     assert spec() != pinned
 
 
+def test_a_rotation_in_the_middle_of_evictions_evicts_no_pod_twice(
+    stage: Stage, controller: Start, key: KeyCommand, evictions: Evictions
+) -> None:
+    """Which pods are old is told by when the record was written: it is rewritten afterwards."""
+    web = build.deployment(
+        uses="secret/db", annotations=EVICT, template_annotations=SLOW, replicas=2
+    )
+    stage.make(build.secret("db"), web)
+    one = alone(controller)
+    stage.settled(web)
+    first = stage.adopted(web)
+    old = stage.pods(web)
+    stage.change("Secret", "db", password="new")
+    stage.rolled(web, since=first["n"])
+    eventually(evictions.names, "one pod is evicted")
+
+    assert key("rotate").code == Exit.OK
+    stage.quiet(web)
+    again(one)
+    finished(stage, web)
+    eventually(lambda: stage.record(web)["k"] != first["k"], "it is rewritten in the end")
+    stage.settled(web)
+
+    assert sorted(evictions.names()) == sorted(pod["metadata"]["name"] for pod in old)
+
+
+def test_a_record_on_a_workload_that_is_not_managed_keeps_no_rotation_waiting(
+    stage: Stage, controller: Start, key: KeyCommand
+) -> None:
+    """Whoever may annotate a workload can write one."""
+    web = build.deployment("web", replicas=0, uses="secret/db", annotations=ENABLED)
+    squat = build.deployment("squat", replicas=0, uses="secret/db")
+    stage.make(build.secret("db"), web, squat)
+    controller()
+    stage.adopted(web)
+    [old] = ids(stage)
+    text = stage.get(web)["metadata"]["annotations"]["reroll.dev/state"]
+    stage.annotate(squat, state=text)
+
+    done = key("rotate", "--wait", "--prune")
+
+    assert done.code == Exit.OK, done.err
+    assert old not in ids(stage)
+    assert stage.record(web)["k"] != old
+    assert stage.record(squat)["k"] == old
+    assert done.json["unmanaged"] >= 1
+
+
+def test_a_key_that_can_be_guessed_is_refused_with_what_to_do(
+    stage: Stage, controller: Start, key: KeyCommand
+) -> None:
+    stage.make(build.secret("reroll-digest-key", {"one": "short"}))
+
+    refused = key("status")
+
+    assert refused.code == Exit.FAILED
+    assert "the digest key one has less than 16 bytes" in refused.err
+    running = controller(wait="")
+    said = "has less than 16 bytes, and can be guessed; remove it from the Secret"
+    eventually(lambda: said in running.log.read_text(), "the controller says so too")
+
+
 def secrets(stage: Stage) -> set[str]:
     return {
         one["metadata"]["name"] for one in stage.api.list(path_to("Secret", "", stage.namespace))
@@ -146,7 +210,7 @@ def test_a_rotation_says_what_it_lacks_and_writes_nothing(
 
     blind = key("rotate", identity=kubeconfig_for([secrets], stage.namespace))
     assert blind.code == Exit.FAILED
-    assert "not all records can be seen: deployments.apps in all namespaces" in blind.err
+    assert "not all records can be seen: namespaces in all namespaces" in blind.err
     reading = {"apiGroups": ["*"], "resources": ["*"], "verbs": ["get", "list"]}
     unable = key("rotate", identity=kubeconfig_for([reading], None))
     assert "may not be changed; grant `patch` on it" in unable.err

@@ -6,7 +6,6 @@ tests/engine/test_bounds.py.
 
 import json
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 from tests.core.policy.test_limits import wall
@@ -14,10 +13,12 @@ from tests.scenarios.pins import Installation, pod, sources_of
 from tests.scenarios.stage import ENABLED, Controller, Stage, Web, eventually
 from tests.support import build
 from tests.support.command import reroll
+from tests.support.tools import kubeconfig_of
 
 from reroll.core.revisions.pins import write_pins
 from reroll.core.tables import limits
 from reroll_dev.api import path_to
+from reroll_dev.cluster import DevCluster
 
 Start = Callable[..., Controller]
 RELOAD = "configmap.reloader.stakater.com/reload"
@@ -33,7 +34,7 @@ WALLS = {
 
 
 def test_annotations_of_250_kilobytes_cost_their_namespace_a_sentence_and_others_nothing(
-    stage: Stage, controller: Start, another: Callable[[], Stage], web: Web, reroll_kubeconfig: Path
+    stage: Stage, controller: Start, another: Callable[[], Stage], web: Web, cluster: DevCluster
 ) -> None:
     hostile = another()
     walls = {
@@ -68,7 +69,8 @@ def test_annotations_of_250_kilobytes_cost_their_namespace_a_sentence_and_others
 
     done = reroll(
         *("explain", "deployment/bad", "-n", hostile.namespace, "-o", "json"),
-        *("--kubeconfig", reroll_kubeconfig),
+        *("--kubeconfig", kubeconfig_of(cluster, "admin")),
+        *("--controller-namespace", stage.namespace),
     )
     warnings = json.loads(done.out)["warnings"]
     assert any("has more than 200 items" in sentence for sentence in warnings)

@@ -204,12 +204,13 @@ def test_a_deletion_is_told_by_an_annotation_too(stage: Stage, controller: Start
     assert told(stage.template(web))["hash"] == marker
 
 
-def test_hashes_can_be_keyed_so_that_they_give_no_password_away(
-    stage: Stage, controller: Start
+@pytest.mark.parametrize("flags", [(), ("--foreign-hashes", "keyed")], ids=["default", "keyed"])
+def test_hashes_of_secrets_are_keyed_so_that_they_give_no_password_away(
+    stage: Stage, controller: Start, flags: tuple[str, ...]
 ) -> None:
     web = build.deployment("web", annotations=AUTO, uses="secret/db")
     stage.make(build.secret("db"), web)
-    controller("--foreign-hashes", "keyed")
+    controller(*flags)
     number = stage.adopted(web)["n"]
 
     stage.change("Secret", "db", password="new")

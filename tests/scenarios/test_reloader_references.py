@@ -49,7 +49,7 @@ def test_every_reference_is_found_and_its_container_is_marked(
         stage.make(
             build.configmap("app", {"key": "old"}), build.secret("app", {"key": "old"}), workload
         )
-    controller("--namespace-selector", f"run={label}")
+    controller("--namespace-selector", f"run={label}", "--foreign-hashes", "same")
     for stage in stages.values():
         stage.adopted(web)
 

@@ -11,6 +11,7 @@ from tests.support.wave import HASH, IN, UPDATE, expected_hash
 from reroll_dev.api import path_to
 
 Start = Callable[..., Controller]
+SAME = ("--foreign-hashes", "same")
 ROWS = ("deployment", "statefulset", "daemonset")
 
 
@@ -32,7 +33,7 @@ def test_a_change_rolls_once_with_the_hash_that_wave_computes(
 ) -> None:
     web = getattr(build, name)("web", uses=["configmap/app", "secret/db#password"], annotations=IN)
     stage.make(build.configmap("app"), build.secret("db"), web)
-    controller()
+    controller(*SAME)
     first = stage.adopted(web)
     assert hash_of(stage, web) is None, "adopting writes nothing into the template"
 
@@ -189,7 +190,7 @@ def test_missing_required_configuration_holds_the_roll_and_optional_one_does_not
         "web", uses=["configmap/app", "configmap/late", "secret/may?"], annotations=IN
     )
     stage.make(build.configmap("app"), web)
-    controller()
+    controller(*SAME)
     first = stage.adopted(web)
 
     stage.change("ConfigMap", "app", key="2")
@@ -258,12 +259,13 @@ def test_a_wave_that_is_active_too_is_told_and_nothing_rolls_twice(
     assert len(stage.revisions(web)) == 2
 
 
-def test_with_keyed_hashes_the_mark_is_nothing_that_anybody_could_compute(
-    stage: Stage, controller: Start
+@pytest.mark.parametrize("flags", [(), ("--foreign-hashes", "keyed")], ids=["default", "keyed"])
+def test_the_mark_of_a_secret_is_nothing_that_anybody_could_compute(
+    stage: Stage, controller: Start, flags: tuple[str, ...]
 ) -> None:
     web = build.deployment("web", uses="secret/db", annotations=IN)
     stage.make(build.secret("db"), web)
-    controller("--foreign-hashes", "keyed")
+    controller(*flags)
     first = stage.adopted(web)
 
     stage.change("Secret", "db", password="2")
@@ -272,3 +274,28 @@ def test_with_keyed_hashes_the_mark_is_nothing_that_anybody_could_compute(
     found = hash_of(stage, web)
     assert found
     assert found != expected_hash(stage.api, stage.namespace, web)
+
+
+def test_consent_to_be_named_publishes_no_hash_whatever_the_settings_say(
+    stage: Stage, controller: Start, another: Callable[..., Stage]
+) -> None:
+    """Otherwise who may not read a Secret could try passwords on its hash."""
+    vault = another()
+    extra = {"wave.pusher.com/extra-secrets": f"{vault.namespace}/db"}
+    web = build.deployment("web", uses="configmap/app", annotations={**IN, **extra})
+    consent = {"reroll.dev/allow-from": stage.namespace}
+    vault.make(build.secret("db", annotations=consent))
+    stage.make(build.configmap("app"), web)
+    controller(*SAME)
+    number = stage.adopted(web)["n"]
+
+    for number_of_change, change in enumerate(
+        (
+            lambda: vault.change("Secret", "db", password="hunter3"),
+            lambda: stage.change("ConfigMap", "app", key="2"),
+        )
+    ):
+        change()
+        number = stage.rolled(web, since=number)["n"]
+        guess = expected_hash(stage.api, stage.namespace, stage.get(web))
+        assert hash_of(stage, web) not in {None, guess}, number_of_change

@@ -77,6 +77,13 @@ def annotations() -> str:
             "`never`",
         ),
     ]
+    on_target = [
+        (f"`{w.key}`", w.help, f"`{w.example}`") for w in words if Place.TARGET in w.places
+    ]
+    consent = (
+        "Each consent has one meaning, and none follows from another: to be named by workloads, to be read into an Injection, "
+        "and to be written to by one are three annotations."
+    )
     where = {Place.RECORD: "on the workload", Place.MARK: "on the pod template"}
     written = [
         *(
@@ -101,6 +108,9 @@ def annotations() -> str:
         _table(head, rows),
         "## On a source",
         _table(head, on_source),
+        "## On the target of an Injection",
+        _table(head, on_target),
+        consent,
         "## Written by Reroll",
         _table(("key", "meaning"), written),
         "## Of other tools",

@@ -10,6 +10,8 @@ from itertools import count
 import msgspec
 
 from reroll.clock import Clock
+from reroll.controller import bugs
+from reroll.controller.bugs import Part
 from reroll.controller.report import Report, Result
 from reroll.core.model.key import Key, Problem
 from reroll.core.tables.reasons import Reason
@@ -50,17 +52,21 @@ class Bus:
         problems = _by_reason(self._new_problems(report))
         is_news = self._is_news(report)
         for sink in self._sinks:
-            sink.report(report)
-            for together in problems:
-                sink.problems(report, together)
-            if is_news:
-                sink.news(report)
+            try:
+                sink.report(report)
+                for together in problems:
+                    sink.problems(report, together)
+                if is_news:
+                    sink.news(report)
+            except Exception as error:  # noqa: BLE001  the other sinks, and the work itself, go on
+                bugs.report(Part.REPORT, error, object=str(report.key))
 
     def forget(self, key: Key) -> None:
         self._known.pop(key, None)
         self._problems.pop(key, None)
         for sink in self._sinks:
-            sink.forget(key)
+            with bugs.contained(Part.REPORT, object=str(key)):
+                sink.forget(key)
 
     def _is_news(self, report: Report) -> bool:
         if report.rolled or report.result is Result.DONE:

@@ -12,6 +12,8 @@ from datetime import datetime
 from typing import Any, NamedTuple, Self
 
 from reroll.clock import Clock
+from reroll.controller import bugs
+from reroll.controller.bugs import Part
 from reroll.controller.bus import Sink
 from reroll.controller.logs import Log
 from reroll.controller.report import Report, Result, summary
@@ -179,7 +181,8 @@ class Recorder(Sink):
             while self._waiting:
                 event, since = self._waiting.take()
                 await self._make_way(since)
-                await self._send(event)
+                with bugs.contained(Part.REPORT, namespace=event["metadata"]["namespace"]):
+                    await self._send(event)
             self._idle.set()
 
     async def _make_way(self, since: float) -> None:
@@ -190,7 +193,8 @@ class Recorder(Sink):
     async def _gather(self) -> None:
         while True:
             await asyncio.sleep(GATHER_FOR)
-            self._add_sources()
+            with bugs.contained(Part.REPORT):
+                self._add_sources()
 
     def _add_sources(self) -> None:
         for source, workloads in self._sources.items():

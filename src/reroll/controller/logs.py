@@ -16,11 +16,9 @@ class Log:
     def __init__(self, name: str) -> None:
         self._logger = logging.getLogger(name)
 
-    def _log(
-        self, level: int, message: str, fields: dict[str, Any], *, trace: bool = False
-    ) -> None:
+    def _log(self, level: int, message: str, fields: dict[str, Any]) -> None:
         if self._logger.isEnabledFor(level):
-            self._logger.log(level, message, extra={_FIELDS: fields}, exc_info=trace)
+            self._logger.log(level, message, extra={_FIELDS: fields})
 
     def debug(self, message: str, **fields: Any) -> None:
         self._log(logging.DEBUG, message, fields)
@@ -34,10 +32,6 @@ class Log:
     def error(self, message: str, **fields: Any) -> None:
         self._log(logging.ERROR, message, fields)
 
-    def exception(self, message: str, **fields: Any) -> None:
-        """With the traceback of the exception that is being handled."""
-        self._log(logging.ERROR, message, fields, trace=True)
-
 
 class JsonFormatter(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
@@ -47,8 +41,6 @@ class JsonFormatter(logging.Formatter):
             "msg": record.getMessage(),
             **getattr(record, _FIELDS, {}),
         }
-        if record.exc_info:
-            line["trace"] = self.formatException(record.exc_info)
         return msgspec.json.encode(line, enc_hook=str).decode()
 
 
@@ -57,8 +49,6 @@ class TextFormatter(logging.Formatter):
         fields = getattr(record, _FIELDS, {})
         shown = " ".join(f"{key}={_quoted(value)}" for key, value in fields.items() if value != "")
         line = f"{_time(record)[11:19]} {record.levelname:<7} {record.getMessage():<10} {shown}"
-        if record.exc_info:
-            line += "\n" + self.formatException(record.exc_info)
         return line.rstrip()
 
 

@@ -5,10 +5,11 @@ from functools import partial
 from typing import NamedTuple, Protocol
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector
-from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from reroll import __version__
+from reroll.controller import bugs
 from reroll.controller.bus import Sink
 from reroll.controller.report import Report, Result
 from reroll.core.model.key import Problem
@@ -63,6 +64,18 @@ class _Watches(Collector):
         yield from (ages, states)
 
 
+class _Bugs(Collector):
+    def collect(self) -> Iterator[Metric]:
+        family = CounterMetricFamily(
+            "reroll_bugs_total",
+            "Errors that no code expected, by what they would have ended: watch, work, report, feature or loop",
+            labels=["part"],
+        )
+        for part, count in bugs.counts().items():
+            family.add_metric([part.value], count)
+        yield family
+
+
 class Metrics(Sink):
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
@@ -71,6 +84,7 @@ class Metrics(Sink):
             partial(Gauge, registry=self.registry),
         )
         ProcessCollector(registry=self.registry)
+        self.registry.register(_Bugs())
         gauge("reroll_build_info", "The version that runs; always 1", ["version"]).labels(
             __version__
         ).set(1)

@@ -2,25 +2,32 @@
 
 It ends when asked to (`stop`), within its deadline: what is under way is finished, then the Lease
 is released, then the last Events are sent. Every replica watches; only the leader acts.
+
+An error that nothing expected ends neither the process nor another feature: what it ended is begun
+again after a delay that grows (`_restarting`). A `ConfigError` of a preparation does end it, for
+only the user can help; so does work that does not end when it is told to.
 """
 
 import asyncio
 import gc
-from collections.abc import Awaitable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import suppress
 from itertools import chain
 from typing import Any, get_args
 
+from reroll.controller import bugs
+from reroll.controller.bugs import Part
 from reroll.controller.context import Context
 from reroll.controller.events import Recorder
 from reroll.controller.feature import Feature
 from reroll.controller.logs import Log
 from reroll.controller.metrics import Watched
+from reroll.controller.pace import Backoff
 from reroll.controller.server import Metrics
 from reroll.controller.server import server as answering
 from reroll.http.server import Server
 from reroll.kube.election import Timing
-from reroll.kube.errors import ApiError
+from reroll.kube.errors import ApiError, ConfigError
 from reroll.kube.lease import Leadership
 from reroll.kube.steps import Health
 from reroll.kube.watch import Watch
@@ -30,6 +37,10 @@ ENDING = 10.0
 """Seconds that cancelled work may take to end: every call is given up at once."""
 PATIENCE = 2.0
 """A watch may be silent for this many times its read timeout before it counts as dead."""
+FIRST_RESTART, LONGEST_RESTART = 1.0, 60.0
+"""Seconds until what ended with an unexpected error begins again."""
+WELL = 600.0
+"""Seconds without an error after which the delay is short again."""
 _BY_HEALTH = ("", *get_args(Health))
 
 
@@ -53,12 +64,15 @@ class Supervisor:
                 return
             async with asyncio.TaskGroup() as group:
                 background: list[asyncio.Task[Any]] = [
-                    group.create_task(self._recorder.run()),
-                    *(group.create_task(feature.read()) for feature in features),
+                    group.create_task(self._restarting("events", self._recorder.run)),
+                    *(group.create_task(self._restarting(*_reading(one))) for one in features),
                 ]
                 for watches in chain.from_iterable(feature.stages() for feature in features):
                     self.watches += watches
-                    background += [group.create_task(watch.run()) for watch in watches]
+                    background += [
+                        group.create_task(self._restarting(one.resource.full_name, one.run))
+                        for one in watches
+                    ]
                     await _either(stop, asyncio.gather(*(watch.synced.wait() for watch in watches)))
                 self._ready = True
                 _settle_memory()
@@ -90,17 +104,21 @@ class Supervisor:
         while not stop.is_set():
             try:
                 await _either(stop, feature.prepare())
+            except ConfigError:
+                raise
             except ApiError as error:
                 log.warning("cannot start yet", problem=str(error))
-                await _either(stop, self._context.client.outage.pause(self._clock.jitter(delay)))
-                delay = min(30.0, delay * 2)
+            except Exception as error:  # noqa: BLE001  what it read may be better next time
+                bugs.report(Part.FEATURE, error, feature=_name(feature))
             else:
                 return
+            await _either(stop, self._context.client.outage.pause(self._clock.jitter(delay)))
+            delay = min(30.0, delay * 2)
 
     async def _lead(self, features: Sequence[Feature]) -> None:
         if not self._settings.leader_election:
             self._metrics.leader.set(1)
-            await _act(features)
+            await self._act(features)
             return
         started, stopped = asyncio.Event(), asyncio.Event()
 
@@ -123,14 +141,40 @@ class Supervisor:
             on_stopped=on_stopped,
         )
         async with asyncio.TaskGroup() as group:
-            group.create_task(leadership.run())
+            # With an error it gives the Lease up, and contends for it again.
+            group.create_task(self._restarting("leadership", leadership.run))
             while True:
                 await started.wait()
                 log.info("leading", lease=f"{self._context.namespace}/{self._settings.lease}")
                 self._metrics.leader.set(1)
-                await _either(stopped, _act(features))
+                await _either(stopped, self._act(features))
                 self._metrics.leader.set(0)
                 log.warning("no longer leading", problem=leadership.problem or "")
+
+    async def _act(self, features: Sequence[Feature]) -> None:
+        async with asyncio.TaskGroup() as group:
+            for feature in features:
+                group.create_task(self._restarting(_name(feature), feature.act))
+
+    async def _restarting(self, name: str, work: Callable[[], Awaitable[Any]]) -> None:
+        """Until it returns or is cancelled; after an unexpected error it begins again."""
+        backoff = Backoff(self._clock, FIRST_RESTART, LONGEST_RESTART)
+        while True:
+            begun = self._clock.monotonic()
+            try:
+                await work()
+            except asyncio.CancelledError as error:
+                task = asyncio.current_task()
+                if task is None or task.cancelling():
+                    raise
+                bugs.report(Part.FEATURE, error, feature=name)  # what it waited for was cancelled
+            except Exception as error:  # noqa: BLE001  the others go on
+                bugs.report(Part.FEATURE, error, feature=name)
+            else:
+                return
+            if self._clock.monotonic() - begun > WELL:
+                backoff.succeeded(name)
+            await asyncio.sleep(backoff.failed(name))
 
     async def _end(
         self,
@@ -140,13 +184,13 @@ class Supervisor:
     ) -> None:
         """Work first and its Lease, then the Events that are left, then the watches."""
         grace = self._settings.grace.total_seconds()
-        with suppress(TimeoutError):
+        with suppress(TimeoutError), bugs.contained(Part.FEATURE, feature="rest"):
             resting = asyncio.gather(*(feature.rest() for feature in features))
             await asyncio.wait_for(resting, grace / 2)
         work.cancel()
         with suppress(asyncio.CancelledError):
             await work
-        with suppress(TimeoutError):
+        with suppress(TimeoutError), bugs.contained(Part.FEATURE, feature="events"):
             await asyncio.wait_for(self._recorder.flush(), grace / 4)
         for task in background:
             task.cancel()
@@ -179,10 +223,12 @@ class Supervisor:
         yield from worst.values()
 
 
-async def _act(features: Sequence[Feature]) -> None:
-    async with asyncio.TaskGroup() as group:
-        for feature in features:
-            group.create_task(feature.act())
+def _name(feature: Feature) -> str:
+    return type(feature).__name__.lower()
+
+
+def _reading(feature: Feature) -> tuple[str, Callable[[], Awaitable[None]]]:
+    return _name(feature), feature.read
 
 
 def _settle_memory() -> None:

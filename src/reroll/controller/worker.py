@@ -8,7 +8,8 @@ import asyncio
 from collections.abc import Awaitable, Callable, Hashable
 from typing import Generic, TypeVar
 
-from reroll.controller.logs import Log
+from reroll.controller import bugs
+from reroll.controller.bugs import Part
 from reroll.controller.pace import Backoff
 from reroll.controller.queue import Queue
 from reroll.kube.errors import ApiError
@@ -20,7 +21,6 @@ OnError = Callable[[K, Exception], float | None]
 """What an error means for a key: the seconds until the next try, `None` for never."""
 AFTER_BUG = 5.0
 """Seconds at least until the next try after an error that is not the API server's."""
-log = Log("reroll")
 
 
 def delay_after(backoff: Backoff, key: Hashable, error: Exception) -> float:
@@ -101,7 +101,7 @@ class Worker(Generic[K]):
                 self._queue.add(key, delay, urgent=self._urgent)
 
     def _bug(self, key: K, error: Exception) -> float | None:
-        log.exception("bug", **{self._noun: str(key)})  # noqa: LOG004  its callers handle one
+        bugs.report(Part.WORK, error, **{self._noun: str(key)})
         return self._delay(key, error)
 
     def _delay(self, key: K, error: Exception) -> float | None:
@@ -109,6 +109,6 @@ class Worker(Generic[K]):
             return delay_after(self._backoff, key, error)
         try:
             return self._on_error(key, error)
-        except Exception as second:  # nor is trouble with an error
-            log.exception("bug", **{self._noun: str(key)})
+        except Exception as second:  # noqa: BLE001  nor is trouble with an error
+            bugs.report(Part.WORK, second, **{self._noun: str(key)})
             return delay_after(self._backoff, key, second)

@@ -4,14 +4,13 @@ Values are decoded, digested and dropped here; nothing that leaves this module h
 """
 
 import base64
-import binascii
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any, NamedTuple
 
 import msgspec
 
-from reroll.core.dialects.reroll import allowed_namespaces, ignores
+from reroll.core.dialects.reroll import ignores, namespaces_in
 from reroll.core.dialects.rows import Plain
 from reroll.core.dialects.table import ALL, Dialects
 from reroll.core.model.content import Content
@@ -19,11 +18,13 @@ from reroll.core.model.digest import Pieces, at_once, value_digests, whole_diges
 from reroll.core.model.key import Key
 from reroll.core.model.metadata import Metadata
 from reroll.core.model.moment import Moment
+from reroll.core.model.unreadable import UNREADABLE
 from reroll.core.policy.beside import shown, values_at
 from reroll.core.tables import limits
-from reroll.core.tables.annotations import IGNORE
+from reroll.core.tables.annotations import ALLOW_FROM, IGNORE, INJECTION_READERS
 from reroll.core.tables.kinds import EACH
 from reroll.core.tables.source_kinds import SourceKind
+from reroll.kube.errors import Malformed
 
 
 class ManagedField(msgspec.Struct, gc=False, rename="camel"):
@@ -178,7 +179,7 @@ def _values(source: Source, row: SourceKind | None, *, are_encoded: bool) -> dic
     roots = {root: getattr(source, name) for name, root in _roots(row)}
     try:
         document = {root: msgspec.json.decode(raw) for root, raw in roots.items() if raw}
-    except (msgspec.DecodeError, RecursionError):
+    except UNREADABLE:
         return {root: bytes(raw) for root, raw in roots.items()}
     values = {}
     for path in row.paths:
@@ -208,13 +209,22 @@ def model(row: SourceKind) -> type[Any]:
 
 
 def values_of(source: Source, *, are_encoded: bool) -> dict[str, bytes]:
-    """What a source holds; `are_encoded`: it is a Secret, whose values are all base64."""
-    texts = (_texts.decode(source.data) if source.data else None) or {}
-    if are_encoded:
-        return _decoded(texts)
-    values = {name: text.encode() for name, text in texts.items()}
-    if source.binary_data:
-        values |= _decoded(_texts.decode(source.binary_data) or {})
+    """What a source holds; `are_encoded`: it is a Secret, whose values are all base64.
+
+    `Malformed` if that is no map of texts, which the API server lets through for no ConfigMap.
+    """
+    try:
+        texts = (_texts.decode(source.data) if source.data else None) or {}
+        if are_encoded:
+            return _decoded(texts)
+        values = {name: text.encode() for name, text in texts.items()}
+        if source.binary_data:
+            values |= _decoded(_texts.decode(source.binary_data) or {})
+    except UNREADABLE:
+        place = source.metadata
+        raise Malformed(
+            "its data is no map of texts", namespace=place.namespace, name=place.name
+        ) from None
     return values
 
 
@@ -233,7 +243,8 @@ def annotated(kept: Content, metadata: Metadata, dialects: Dialects = ALL) -> Co
         ignored=ignored,
         problem=problem,
         marks=dialects.source_marks(annotations),
-        allow_from=allowed_namespaces(annotations),
+        allow_from=namespaces_in(annotations, ALLOW_FROM),
+        readers=namespaces_in(annotations, INJECTION_READERS),
     )
 
 
@@ -251,7 +262,7 @@ def _decoded(texts: Mapping[str, str]) -> dict[str, bytes]:
     for name, text in texts.items():
         try:
             values[name] = base64.b64decode(text)
-        except binascii.Error:
+        except ValueError:  # text that is no base64, or not even ASCII
             # The API server never lets this through; if it did, the text itself is content.
             values[name] = text.encode()
     return values

@@ -47,6 +47,7 @@ from reroll.engine.outcome import (
     Step,
     Turn,
     report_of,
+    words_of,
 )
 from reroll.engine.slow_lane import SlowLane
 from reroll.engine.strategies.copies import CopyMaker
@@ -57,7 +58,7 @@ from reroll.engine.strategies.pin_names import PinNames
 from reroll.engine.strategies.pods import Pods
 from reroll.engine.strategies.repair import Repairs
 from reroll.engine.strategies.value_marks import ValueMarks
-from reroll.engine.writes import Paces, Write, is_slow, write_of
+from reroll.engine.writes import OTHERS, Paces, Write, is_slow, write_of
 from reroll.kube import api, resources
 from reroll.kube.client import Client
 from reroll.kube.errors import (
@@ -147,7 +148,7 @@ class Executor:
         if plan.reason is Reason.DEBOUNCING:
             return 0.0  # The turn that it was given when its source changed stays its own.
         write = write_of(plan)
-        self._pacer.leave(key, *_OTHERS[write])
+        self._pacer.leave(key, *OTHERS[write])
         return self._pacer.wait(key, write) if write else 0.0
 
     async def execute(self, snapshot: Snapshot, plan: Plan) -> Outcome:
@@ -269,7 +270,9 @@ class Executor:
         )
         retry_after = (api_error and api_error.retry_after) or 0.0
         delay = self._backoff.failed(key, max(at_least, retry_after))
-        reports = self._without_look(key, reason, f"{reason.sentence}: {error}", Result.FAILED)
+        reports = self._without_look(
+            key, reason, f"{reason.sentence}: {words_of(error)}", Result.FAILED
+        )
         return Outcome(reports, delay, api_error)
 
     def waits(self, key: Key) -> Outcome:
@@ -305,12 +308,6 @@ def _with_problems(turn: Turn, problems: tuple[Problem, ...]) -> Turn:
 
 SOON = 1.0
 """What is due so shortly before a turn can wait for it."""
-_OTHERS = {
-    Write.ROLL: (Write.RECORD,),
-    Write.RECORD: (Write.ROLL,),
-    None: (Write.ROLL, Write.RECORD),
-}
-"""Which turns a workload needs no more when it needs this one."""
 
 
 # What an error means, and how long to wait at least.

@@ -6,10 +6,11 @@ A handler decides nothing. It also closes lists: what was known and did not come
 from collections.abc import Callable, Collection, Iterator
 from typing import Any, TypeVar
 
+from reroll.controller import bugs
+from reroll.controller.bugs import Part
 from reroll.core.model.key import Key
-from reroll.core.model.metadata import Manifest
+from reroll.core.model.metadata import Manifest, version_number
 from reroll.core.model.moment import Moment
-from reroll.core.revisions.copies import is_copy
 from reroll.core.tables.kinds import Kind
 from reroll.core.tables.source_kinds import SourceKind, Watched
 from reroll.engine.content import MountReport, Source, Stub, model
@@ -46,14 +47,15 @@ class Feed:
         if isinstance(event, watch.Apply):
             self._seen(event.obj, initial=False)
         elif isinstance(event, watch.InitApply):
-            self._seen(event.obj, initial=True)
+            # First: one that cannot be taken in is not gone.
             self._unseen.discard(self._key(event.obj))
+            self._seen(event.obj, initial=True)
         elif isinstance(event, watch.Delete):
             self._deleted(event.obj)
         elif isinstance(event, watch.Init):
             self._unseen, self.begun = set(self._known()), True
         elif isinstance(event, watch.InitDone):
-            self._close(int(event.resource_version) if event.resource_version.isdecimal() else 0)
+            self._close(version_number(event.resource_version))
         elif isinstance(event, watch.Absent):
             self._unseen, self.begun = set(self._known()), True
             self._close(0)
@@ -64,7 +66,8 @@ class Feed:
         """What was known when the list began and did not come is gone."""
         unseen, self._unseen = self._unseen, set()
         for key in unseen:
-            self._gone(key, version)
+            with bugs.contained(Part.WATCH, object=str(key)):
+                self._gone(key, version)
 
     def _deleted(self, obj: Any) -> None:
         self._gone(self._key(obj), obj.metadata.version)
@@ -130,7 +133,11 @@ class SourceFeed(Feed):
 
     def _seen(self, obj: Any, *, initial: bool) -> None:
         self._world.copies.observe(self._key(obj), obj.metadata)
-        self._world.sources.seen(self._row, obj, watched=not initial)
+        try:
+            self._world.sources.seen(self._row, obj, watched=not initial)
+        except Malformed as odd:
+            odd.kind = self.kind
+            self._malformed(odd)
 
     def _gone(self, key: Key, version: int) -> None:
         self._world.copies.gone(key)
@@ -157,9 +164,7 @@ class StubFeed(SourceFeed):
     def _seen(self, obj: Stub, *, initial: bool) -> None:
         key, metadata = self._key(obj), obj.metadata
         self._world.copies.observe(key, metadata)
-        self._world.sources.version_seen(
-            key, metadata.version, watched=not initial, is_copy=is_copy(metadata)
-        )
+        self._world.sources.metadata_seen(key, metadata, watched=not initial)
 
 
 class MountFeed(SourceFeed):
@@ -176,18 +181,38 @@ class MountFeed(SourceFeed):
     ) -> None:
         super().__init__(world, kind, namespace, malformed)
         self._reports: dict[Key, dict[str, MountReport]] = {}
+        self._unlisted: set[tuple[Key, str]] = set()
+        """Reports that were known when a list began and have not come yet."""
+
+    def __call__(self, event: watch.Event[Any]) -> None:
+        if isinstance(event, watch.Init | watch.Absent):
+            self._unlisted = {(key, name) for key, known in self._reports.items() for name in known}
+        super().__call__(event)
+
+    def _close(self, version: int) -> None:
+        for key, name in self._unlisted:
+            self._drop(key, name)
+        self._unlisted = set()
+        super()._close(version)
 
     def _key(self, obj: MountReport) -> Key:
         return Key(self.kind, obj.metadata.namespace, obj.status.secret_provider_class_name)
 
     def _seen(self, obj: MountReport, *, initial: bool) -> None:
         key = self._key(obj)
+        self._unlisted.discard((key, obj.metadata.name))
         self._reports.setdefault(key, {})[obj.metadata.name] = obj
         self._tell(key, obj.metadata.version, watched=not initial)
 
     def _deleted(self, obj: MountReport) -> None:
         """A pod that ends takes its report along; what others have mounted did not change."""
-        self._reports.get(self._key(obj), {}).pop(obj.metadata.name, None)
+        self._drop(self._key(obj), obj.metadata.name)
+
+    def _drop(self, key: Key, name: str) -> None:
+        reports = self._reports.get(key, {})
+        reports.pop(name, None)
+        if not reports:
+            self._reports.pop(key, None)
 
     def _gone(self, key: Key, version: int) -> None:
         if not self._reports.get(key):

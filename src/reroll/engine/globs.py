@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator
 from typing import Protocol
 
+from reroll.core.model.content import allows
 from reroll.core.model.key import Key
 from reroll.core.policy.patterns import Pattern
 
@@ -14,7 +15,7 @@ class Expanding(Protocol):
     """What has to know which sources there are."""
 
     def met(self, source: Key) -> None:
-        """A glob matches a source that was not known so far."""
+        """Who may name a source is known now: globs of those match it, and no others do."""
 
     def named_keys(self, user: Key, source: Key) -> frozenset[str]:
         """The keys of a source that one of its users names."""
@@ -25,7 +26,8 @@ class Expanding(Protocol):
 
 class Globs:
     def __init__(self) -> None:
-        self._users: dict[Place, dict[Pattern, set[Key]]] = {}
+        self._users: dict[Place, dict[Pattern, dict[str, set[Key]]]] = {}
+        """For each pattern the workloads that use it, by their namespaces."""
         self._patterns: dict[Key, frozenset[Pattern]] = {}
         """Those of each workload: what it takes to forget them."""
         self.unexpanded: set[Place] = set()
@@ -40,7 +42,8 @@ class Globs:
         new = []
         for pattern in wanted - had:
             place = place_of(pattern, key.namespace)
-            self._users.setdefault(place, {}).setdefault(pattern, set()).add(key)
+            by_home = self._users.setdefault(place, {}).setdefault(pattern, {})
+            by_home.setdefault(key.namespace, set()).add(key)
             self.unexpanded.add(place)
             new.append(place)
         return new
@@ -52,9 +55,11 @@ class Globs:
         for pattern in patterns:
             place = place_of(pattern, key.namespace)
             by_pattern = self._users[place]
-            users = by_pattern[pattern]
-            users.discard(key)
-            if not users:
+            by_home = by_pattern[pattern]
+            by_home[key.namespace].discard(key)
+            if not by_home[key.namespace]:
+                del by_home[key.namespace]
+            if not by_home:
                 del by_pattern[pattern]
             if not by_pattern:
                 del self._users[place]
@@ -65,17 +70,31 @@ class Globs:
             self._patterns.pop(key, None)
 
     def users_in(self, place: Place) -> Iterator[Key]:
-        for users in self._users.get(place, {}).values():
-            yield from users
+        for by_home in self._users.get(place, {}).values():
+            for users in by_home.values():
+                yield from users
 
     def users_of(self, source: Key) -> Iterator[Key]:
         """The workloads with a glob that means this source."""
-        for pattern, users in self._users.get((source.kind, source.namespace), {}).items():
-            if pattern.means(source.name):
+        for by_home in self._meaning(source):
+            for users in by_home.values():
                 yield from users
 
-    def mean(self, source: Key) -> bool:
-        return any(True for _ in self.users_of(source))
+    def mean(self, source: Key, allowed: frozenset[str]) -> bool:
+        """Whether a workload that may name this source has a glob that means it.
+
+        `allowed`: the namespaces that the source lets name it, besides its own.
+        """
+        return any(
+            home == source.namespace or allows(allowed, home)
+            for by_home in self._meaning(source)
+            for home in by_home
+        )
+
+    def _meaning(self, source: Key) -> Iterator[dict[str, set[Key]]]:
+        for pattern, by_home in self._users.get((source.kind, source.namespace), {}).items():
+            if pattern.means(source.name):
+                yield by_home
 
 
 def place_of(pattern: Pattern, home: str) -> Place:

@@ -14,10 +14,13 @@ from reroll.core.observe.snapshot import Keys
 from reroll.core.tables.annotations import DOMAIN
 from reroll.kube import wire
 from reroll.kube.client import Client
+from reroll.kube.decode import decoded
 from reroll.kube.errors import AlreadyExists, Malformed, NotFound
 from reroll.kube.resources import SECRETS
 
 CURRENT = DOMAIN + "current"
+SHORTEST = 16
+"""Bytes; shorter keys can be guessed, and with them the passwords behind the digests."""
 
 
 class KeySecret(msgspec.Struct):
@@ -34,7 +37,7 @@ async def find(client: Client, namespace: str, name: str) -> Keyring | None:
         raw = await client.send(wire.get(SECRETS, namespace, name))
     except NotFound:
         return None
-    return read(msgspec.json.decode(raw, type=KeySecret))
+    return read(decoded(raw, KeySecret, f"Secret {namespace}/{name}"))
 
 
 def throwaway() -> Keyring:
@@ -71,10 +74,19 @@ def _fresh(namespace: str, name: str) -> dict[str, object]:
 
 
 def read(secret: KeySecret) -> Keyring:
-    keyring = {key_id: base64.b64decode(text) for key_id, text in (secret.data or {}).items()}
+    where = f"Secret {secret.metadata.namespace}/{secret.metadata.name}"
+    try:
+        keyring = {key_id: base64.b64decode(text) for key_id, text in (secret.data or {}).items()}
+    except ValueError:  # The API server never lets this through.
+        raise Malformed(f"{where} is not base64; delete it, and a new one is made") from None
     if not keyring:
-        where = f"Secret {secret.metadata.namespace}/{secret.metadata.name}"
         raise Malformed(f"{where} holds no digest key; delete it, and a new one is made")
+    if short := sorted(key_id for key_id, key in keyring.items() if len(key) < SHORTEST):
+        names = ", ".join(short)
+        raise Malformed(
+            f"{where}: the digest key {names} has less than {SHORTEST} bytes, and can be guessed; "
+            "remove it from the Secret, or delete the Secret, and a new one is made"
+        )
     current = (secret.metadata.annotations or {}).get(CURRENT, "")
     if current not in keyring:
         # Somebody edited it by hand: the last id by name is as good a choice as any, and stable.

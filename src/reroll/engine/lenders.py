@@ -30,6 +30,8 @@ class Lenders:
     def __init__(self, words: Vocabulary, want: Callable[[Want], None]) -> None:
         self._words, self._want = words, want
         self._known: dict[Key, Lender] = {}
+        self._borrowers: dict[Key, Key] = {}
+        """By lender, one that another has taken over among them."""
 
     def lend(self, kind: Kind, key: Key, manifest: Manifest) -> bool:
         """Whether it runs the template of another workload, which then has its annotations."""
@@ -43,13 +45,18 @@ class Lenders:
         known = self._known.get(borrower)
         if known is None or (known.key, known.annotations) != (key, lent):
             self._known[borrower] = Lender(key, lent, manifest.metadata.version)
+            self._borrowers[key] = borrower
             self._want(WorkloadState(borrower))
         return True
 
     def forget(self, lender: Key, but: Key | None = None) -> None:
         """It lends to nobody any more, except to `but`."""
-        lent = [b for b, known in self._known.items() if known.key == lender and b != but]
-        for borrower in lent:
+        borrower = self._borrowers.get(lender)
+        if borrower is None or borrower == but:
+            return
+        del self._borrowers[lender]
+        known = self._known.get(borrower)
+        if known is not None and known.key == lender:
             del self._known[borrower]
             self._want(WorkloadState(borrower))
 

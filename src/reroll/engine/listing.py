@@ -105,6 +105,12 @@ class Listing:
             one = Listed(kind, manifest, self.world.policy_of(kind, manifest))
             self.workloads[one.key] = one
 
+    async def everything(self) -> list[Listed]:
+        """All workloads, and what is said of each; nothing is read of what they use."""
+        await self._namespaces()
+        found = await self._list(lambda *_: True, frozenset(self.kinds))
+        return [Listed(kind, one, self.world.policy_of(kind, one)) for kind, one in found]
+
     async def decide(self, key: Key) -> Decision:
         """What the controller would do to a workload now, and why."""
         decision = await self.observer.decide(key)
@@ -245,14 +251,19 @@ class Listing:
         ring, ids = keys or keyring.throwaway()
         if unknown := used - ids.known:
             names = ", ".join(sorted(unknown))
-            self._locked(f"{place} does not hold the digest key {names} of the records", make=make)
+            why = f"{place} does not hold the digest key {names} of the records: it was lost, or"
+            self._locked(
+                f"{why} is that of another installation",
+                make=make,
+                then="Secrets of these are compared by version alone",
+            )
         self.world.rekey(ring, ids)
 
-    def _locked(self, why: str, *, make: bool) -> None:
+    def _locked(self, why: str, *, make: bool, then: str = "nothing is known of Secrets") -> None:
         sentence = f"{why}; say where the controller runs with --controller-namespace"
         if make:
             raise KeyMissingError(sentence)
-        self._view.gaps.append(f"{sentence}; until then nothing is known of Secrets")
+        self._view.gaps.append(f"{sentence}; until then {then}")
 
 
 def _key(kind: Kind, manifest: Manifest) -> Key:

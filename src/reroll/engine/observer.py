@@ -14,6 +14,7 @@ from reroll.core.decide.actions import ReadHistory
 from reroll.core.decide.chains import decide
 from reroll.core.decide.plan import Plan, without_action
 from reroll.core.model.key import Key
+from reroll.core.model.record import Record
 from reroll.core.observe.compare import compare
 from reroll.core.observe.snapshot import Snapshot
 from reroll.core.tables.reasons import Reason
@@ -114,6 +115,11 @@ class Observer:
 
         Another leader may have seen more than a watch of ours that is dead, and written a record.
         """
-        changes = plan.changes or compare(snapshot).changes
-        changed = (change.reference.source for change in changes)
+        record = snapshot.workload.record
+        if isinstance(record, Record) and record.k not in snapshot.keys:
+            # Its digests of Secrets say nothing here: any of them may be newer than ours.
+            changed = (reference.source for reference in snapshot.references)
+        else:
+            changes = plan.changes or compare(snapshot).changes
+            changed = (change.reference.source for change in changes)
         return self.world.may_be_old(snapshot.workload.key, changed)

@@ -114,3 +114,10 @@ def _change(snapshot: Snapshot, plan: Plan) -> str:
         digest = content_digest(source, content, key_id) if isinstance(content, Content) else None
         contents.append((source, digest or ""))
     return change_id(contents)
+
+
+def words_of(error: Exception) -> str:
+    """What people are told of an error; one that nothing expected may quote a value."""
+    if isinstance(error, ApiError):
+        return str(error)
+    return f"{type(error).__name__}, which is a bug; the log line `bug` has the place in the code"

@@ -46,5 +46,14 @@ class EnginePort:
     def digest(self, content: bytes) -> str:
         """A digest with the current key, after the id of that key."""
         current = self._world.keys.current
-        key = self._world.sources.keyring.get(current, b"")
-        return f"{current}:{hmac.new(key, content, hashlib.sha256).hexdigest()[:32]}"
+        return _digest(current, self._world.sources.keyring.get(current, b""), content)
+
+    def is_digest(self, digest: str, content: bytes) -> bool:
+        """Whether this is the digest of a content, with a key that is still known."""
+        key_id = digest.partition(":")[0]
+        key = self._world.sources.keyring.get(key_id)
+        return key is not None and hmac.compare_digest(_digest(key_id, key, content), digest)
+
+
+def _digest(key_id: str, key: bytes, content: bytes) -> str:
+    return f"{key_id}:{hmac.new(key, content, hashlib.sha256).hexdigest()[:32]}"

@@ -13,14 +13,13 @@ from reroll.controller.pace import Backoff
 from reroll.controller.queue import Queue
 from reroll.controller.stranded import Stranded
 from reroll.controller.worker import Worker, delay_after
-from reroll.core.dialects.reroll import consents
 from reroll.core.model.key import Key
 from reroll.core.model.metadata import Manifest
 from reroll.core.model.moment import Moment
 from reroll.core.model.record import Record, read
 from reroll.core.observe.snapshot import Absence, History
 from reroll.core.observe.workload import Workload
-from reroll.core.revisions.copies import copy_names, is_our_own
+from reroll.core.revisions.copies import copy_names
 from reroll.core.tables.annotations import STATE
 from reroll.core.tables.kinds import Kind, Revisions
 from reroll.core.tables.source_kinds import SourceKind, Watched
@@ -141,18 +140,13 @@ class Reader:
         try:
             async for page in pages:
                 for stub in page.items:
-                    self._matched(Key(want.kind, want.namespace, stub.metadata.name), stub)
+                    key = Key(want.kind, want.namespace, stub.metadata.name)
+                    self._world.sources.metadata_seen(key, stub.metadata, watched=False)
         except Forbidden as error:
             # A workload with such a glob goes on with what is known.
             delay = self._refused(want, error, f"`list` on {row.plural}")
         self._world.references.expanded(want.kind, want.namespace)
         return delay
-
-    def _matched(self, key: Key, stub: Stub) -> None:
-        if self._world.references.globbed(key):
-            self._world.sources.version_seen(
-                key, stub.metadata.version, watched=False, is_copy=is_our_own(stub.metadata)
-            )
 
     async def _mounts(self, want: MountReports) -> None:
         key = want.key
@@ -206,7 +200,6 @@ class Reader:
     async def _fetch(self, key: Key, *, at_least: int = 0) -> float | None:
         row, sources = self._rows[key.kind], self._world.sources
         if not await self._may_be_read(row, key):
-            sources.content_seen(key, Absence.MISSING, 0)
             return None
         before, latest = sources.version(key), self._world.latest
         place = resources.of(row), key.namespace, key.name
@@ -229,18 +222,19 @@ class Reader:
     async def _may_be_read(self, row: SourceKind, key: Key) -> bool:
         """Whether a source that only other namespaces refer to lets one of them do so.
 
-        Otherwise a tenant could have every Secret of the cluster read, again and again.
+        Otherwise a tenant could have every Secret of the cluster read, again and again. The answer
+        of a list does not tell whether the source exists, in any count of calls.
         """
-        strangers = self._world.sources.strangers(key)
-        if not strangers or row.watched is not Watched.METADATA:
+        sources = self._world.sources
+        if not sources.strangers(key):
             return True
+        place = resources.of(row), key.namespace
+        which = f"metadata.name={key.name}"
         try:
-            stub = await api.find(self._client, resources.of(row), key.namespace, key.name, Stub)
+            stubs = await api.every(self._client, *place, Stub, field_selector=which)
         except Forbidden:
             return True  # It is reported when the content is read.
-        if stub is None:
-            return False
-        return any(consents(stub.metadata.annotations, namespace) for namespace in strangers)
+        return sources.opens(key, stubs[0].metadata.annotations if stubs else None)
 
     # What a decision asks for
 
@@ -271,6 +265,7 @@ class Reader:
         there = _copy_on(current)
         return History(
             newest=current.metadata.creation_timestamp if current else None,
+            version=current.metadata.version if current else 0,
             latest=latest,
             left=latest is not None and (there is None or there.n < latest.n),
         )

@@ -72,7 +72,12 @@ class References:
         if not pattern.is_glob or self._scope.is_out_of_reach(pattern):
             return self._named(pattern, home)
         there = named.union(self.sources.of(*place_of(pattern, home)))
-        return [source for source in there if pattern.matches(source, home)]
+        return [
+            source
+            for source in there
+            if pattern.matches(source, home)
+            and (source in named or self.sources.lets(source, home))
+        ]
 
     def use(self, key: Key, tracked: Tracked, policy: Policy, refs: tuple[Reference, ...]) -> None:
         """A workload has this policy and these references now."""
@@ -98,10 +103,22 @@ class References:
     # Globs
 
     def met(self, source: Key, but: Key | None = None) -> None:
-        """Globs match a source that was not known so far, those of `but` aside."""
+        """Globs of those who may name a source match it, and no others; those of `but` aside."""
         for key in tuple(self._globs.users_of(source)):
-            if key != but:
-                self._add(key, self._workloads[key], source)
+            if key == but:
+                continue
+            change = self._add if self.sources.lets(source, key.namespace) else self._remove
+            change(key, self._workloads[key], source)
+
+    def _remove(self, key: Key, tracked: Tracked, source: Key) -> None:
+        """A source does not let a workload name it any more; what is named in full stays."""
+        refs, named = tracked.references, tracked.policy.named
+        place = bisect_left(refs, source, key=_source)
+        if place == len(refs) or refs[place].source != source:
+            return
+        if not any(source in self._named(pattern, key.namespace) for pattern in named):
+            tracked.references = (*refs[:place], *refs[place + 1 :])
+            self.sources.link(key, {source}, {})
 
     def _add(self, key: Key, tracked: Tracked, source: Key) -> None:
         """One more source of a workload: its other references are as they were."""
@@ -134,7 +151,3 @@ class References:
             place = place_of(pattern, home)
             if pattern.is_glob and place in self._globs.unexpanded:
                 yield Reference(Key(*place, pattern.name), added=True)
-
-    def globbed(self, source: Key) -> bool:
-        """Whether some glob matches this source, whether or not it is known yet."""
-        return self._globs.mean(source)

@@ -6,8 +6,6 @@ problem is reported once.
 
 from collections.abc import Mapping
 
-import msgspec
-
 from reroll.clock import Clock
 from reroll.controller.logs import Log
 from reroll.controller.pace import Backoff
@@ -18,7 +16,8 @@ from reroll.core.tables.source_kinds import SourceKind
 from reroll.engine import schemas
 from reroll.kube import discovery, wire
 from reroll.kube.client import Client
-from reroll.kube.errors import ApiError, NotFound
+from reroll.kube.decode import decoded
+from reroll.kube.errors import ApiError, Malformed, NotFound
 
 Row = Kind | SourceKind
 
@@ -83,6 +82,6 @@ async def _document(client: Client, row: Row) -> schemas.Document | None:
     except NotFound:
         return None
     try:
-        return msgspec.json.decode(raw, type=schemas.Document)
-    except msgspec.DecodeError:
+        return decoded(raw, schemas.Document)
+    except Malformed:
         return None  # What cannot be read says nothing about the row.

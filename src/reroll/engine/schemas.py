@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 
+from reroll.core.model.unreadable import UNREADABLE
 from reroll.core.policy.beside import shown
 from reroll.core.tables.kinds import EACH, Kind, Path
 from reroll.core.tables.source_kinds import SourceKind
@@ -162,5 +163,5 @@ def _resolved(schema: _Schema, document: Document) -> _Schema:
 def _decoded(raw: Any) -> _Schema:
     try:
         return _schema.decode(raw)
-    except (msgspec.DecodeError, RecursionError):
+    except UNREADABLE:
         return _Schema()

@@ -68,9 +68,17 @@ def dialects(settings: Settings) -> Dialects:
         annotate=settings.reloader_strategy == "annotations",
         on_create=settings.reload_on_create,
         on_delete=settings.reload_on_delete,
-        keyed=settings.foreign_hashes == "keyed",
+        plain=_plain(settings),
     )
     return Dialects([row for row in DIALECTS if row.name in settings.dialects], options)
+
+
+def _plain(settings: Settings) -> frozenset[str]:
+    """The kinds of sources whose hashes are written as other tools compute them."""
+    rows = settings.tables.sources_by_name.values()
+    if settings.foreign_hashes == "secrets-keyed":
+        return frozenset(row.name for row in rows if not row.keyed)
+    return frozenset(row.name for row in rows if settings.foreign_hashes == "same")
 
 
 class NamespaceInfo(msgspec.Struct, frozen=True, gc=False):

@@ -11,8 +11,10 @@ from reroll.engine.content import changed_keys, is_same
 
 class SourceState:
     __slots__ = (
+        "allowed",
         "as_of",
         "asked",
+        "closed",
         "content",
         "gone",
         "hashed",
@@ -33,6 +35,10 @@ class SourceState:
         """Whether it matters to somebody what its own annotations say."""
         self.marks: frozenset[str] | None = None
         """What they say, of a kind of which no watch brings them."""
+        self.allowed: frozenset[str] = frozenset()
+        """The namespaces whose workloads may name it, as its metadata said last."""
+        self.closed = False
+        """It lets none of its users use it: whether it exists is kept from them."""
         self.is_read_later = False
         """Its watch does not bring its content, because it has very many keys."""
         self.content: Content | Absence = Absence.UNREAD
@@ -62,6 +68,18 @@ class SourceState:
     def lacks(self, reference: Reference) -> bool:
         """Whether its digest is of the whole, and not of the keys that a reference names."""
         return isinstance(self.content, Content) and not self.content.knows(reference.all_keys)
+
+
+def concerns(user: Key, source: Key, old: Content | Absence, new: Content | Absence) -> bool:
+    """Whether an object that refers to a source may learn that it changed."""
+    return user.namespace == source.namespace or _lets(old, user) or _lets(new, user)
+
+
+def _lets(content: Content | Absence, user: Key) -> bool:
+    if isinstance(content, Content):
+        return content.lets(user)
+    # Neither depends on the source itself.
+    return content in {Absence.UNREAD, Absence.FORBIDDEN}
 
 
 def continued(old: Content, new: Content) -> Content:

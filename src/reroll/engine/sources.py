@@ -4,17 +4,20 @@ Of a source there are digests and versions here, never content. A source that no
 not kept, unless a glob means it.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 
 import msgspec
 
+from reroll.core.dialects.reroll import lets, namespaces_in
 from reroll.core.model.content import Content
 from reroll.core.model.digest import Pieces, at_once
 from reroll.core.model.key import Key
+from reroll.core.model.metadata import Metadata
 from reroll.core.model.moment import Moment
 from reroll.core.model.reference import Reference
 from reroll.core.observe.snapshot import Absence
 from reroll.core.revisions.copies import is_our_own
+from reroll.core.tables.annotations import ALLOW_FROM
 from reroll.core.tables.source_kinds import SourceKind, Watched
 from reroll.engine.content import (
     MountReport,
@@ -27,11 +30,12 @@ from reroll.engine.content import (
 )
 from reroll.engine.globs import Expanding, Globs
 from reroll.engine.scope import Scope
-from reroll.engine.source_state import KnownSources, SourceState, continued
+from reroll.engine.source_index import SourceIndex
+from reroll.engine.source_state import SourceState, concerns, continued
 from reroll.engine.wants import DigestKeys, GlobMatches, MountReports, SourceContent, Want
 
 
-class Sources:
+class Sources(SourceIndex):
     """`want(…)`: have it read. `notice(user, changed)`: look at a workload that uses it."""
 
     def __init__(
@@ -44,25 +48,11 @@ class Sources:
         notice: Callable[[Key, bool], None],
         references: Expanding,
     ) -> None:
+        super().__init__(scope.tables.sources_by_name)
         self.keyring: dict[str, bytes] = {}
-        self._known = KnownSources()
         self._scope, self._globs, self.digest_keys = scope, globs, digest_keys
-        self.rows = scope.tables.sources_by_name
         self._want, self._notice, self._references = want, notice, references
         self._refused: set[tuple[str, str | None]] = set()
-
-    def __len__(self) -> int:
-        return len(self._known)
-
-    def __contains__(self, key: Key) -> bool:
-        return key in self._known
-
-    def __iter__(self) -> Iterator[Key]:
-        return iter(tuple(self._known))
-
-    def of(self, kind: str, namespace: str | None = None) -> list[Key]:
-        """Those of a kind, in one namespace or in all."""
-        return self._known.of(kind, namespace)
 
     # Who uses what
 
@@ -74,7 +64,7 @@ class Sources:
             known = self._known.get(source)
             if known is not None:
                 known.users.discard(user)
-                if not known.users and not self._globs.mean(source):
+                if not known.users and not self._globs.mean(source, known.allowed):
                     self._known.drop(source)
 
     def add_user(self, user: Key, source: Key, reference: Reference) -> None:
@@ -84,27 +74,41 @@ class Sources:
             known = self._known.add(source)
             known.agree(reference.terms)
             self.want(source)
-        elif known.agree(reference.terms) | known.lacks(reference) and known.is_read:
+        elif (
+            known.agree(reference.terms) | known.lacks(reference) and known.is_read
+        ) | known.closed:
             self.want(source)
         known.users.add(user)
 
-    def _find(self, source: Key, *, is_copy: bool = False) -> SourceState | None:
+    def _find(self, source: Key, metadata: Metadata | None = None) -> SourceState | None:
         """What is known of it; one that nobody referred to is known now, if a glob means it.
 
-        No glob means copies: what they are copies of is a source already.
+        No glob means copies: what they are copies of is a source already. And none means what does
+        not let its namespace name it: the number of sources would tell of it.
         """
-        known = self._known.get(source)
-        if known is None and not is_copy and self._globs.mean(source):
+        known, allowed = self._known.get(source), _allowed(metadata)
+        if known is None:
+            if (metadata and is_our_own(metadata)) or not self._globs.mean(source, allowed):
+                return None
             known = self._known.add(source)
-            self._references.met(source)
+        elif known.allowed == allowed:
+            return known
+        known.allowed = allowed
+        self._references.met(source)
         return known
 
-    def strangers(self, source: Key) -> frozenset[str]:
-        """The namespaces that refer to it, if its own is none of them."""
-        users = known.users if (known := self._known.get(source)) else ()
-        if any(user.namespace == source.namespace for user in users):
-            return frozenset()
-        return frozenset(user.namespace for user in users)
+    def opens(self, source: Key, annotations: Mapping[str, str] | None) -> bool:
+        """Whether a source with these annotations lets one of its users use it.
+
+        If not, it is as if it did not exist, and nothing of it is read.
+        """
+        known, strangers = self._known.get(source), self.strangers(source)
+        closed = bool(strangers) and not any(lets(annotations, user) for user in strangers)
+        if known is not None:
+            known.closed = closed
+            if closed:
+                self.content_seen(source, Absence.MISSING, 0)
+        return not closed
 
     # Rights
 
@@ -151,12 +155,14 @@ class Sources:
 
     # What is seen of them
 
-    def version_seen(self, key: Key, version: int, *, watched: bool, is_copy: bool = False) -> None:
+    def metadata_seen(self, key: Key, metadata: Metadata, *, watched: bool) -> None:
         """Its metadata changed: if somebody refers to it, its content must be read again."""
         if key == self.digest_keys:
             self._want(DigestKeys())
-        known = self._find(key, is_copy=is_copy)
+        known, version = self._find(key, metadata), metadata.version
         if known is None or 0 < version <= known.version:
+            return
+        if not self.opens(key, metadata.annotations):
             return
         is_read = known.content is not Absence.UNREAD
         if watched and is_read and known.unsure_since == known.version:
@@ -168,12 +174,12 @@ class Sources:
         """Its content, out of a watch. One with very many keys is read, in its turn."""
         metadata = source.metadata
         key = Key(kind.name, metadata.namespace, metadata.name)
-        known = self._find(key, is_copy=is_our_own(metadata))
+        known = self._find(key, metadata)
         if known is None:
             return
         known.is_read_later = not kind.paths and is_wide(source)
         if known.is_read_later:
-            self.version_seen(key, metadata.version, watched=watched)
+            self.metadata_seen(key, metadata, watched=watched)
         else:
             self.observe(kind, source, watched=watched)
 
@@ -185,8 +191,10 @@ class Sources:
         """As `observe`, with breaks where it has very many keys."""
         metadata = source.metadata
         key = Key(kind.name, metadata.namespace, metadata.name)
-        known = self._find(key, is_copy=is_our_own(metadata))
+        known = self._find(key, metadata)
         if known is None or 0 < metadata.version < known.version:
+            return
+        if not self.opens(key, metadata.annotations):
             return
         known.uid = metadata.uid
         keyring = self.keyring if kind.keyed else None
@@ -222,18 +230,13 @@ class Sources:
         if known.asked and known.content is not before:
             self._read(key)
 
-    def asks(self, key: Key) -> bool:
-        """Whether it matters to somebody what the annotations of a source say."""
-        known = self._known.get(key)
-        return known is not None and known.asked
-
     def annotations_seen(self, key: Key, annotations: Mapping[str, str]) -> None:
         """What a source says of which no watch brings the annotations."""
         if known := self._known.get(key):
             known.marks = self._scope.dialects.source_marks(annotations)
 
     def content_seen(self, key: Key, new: Content | Absence, version: int) -> None:
-        known = self._find(key)
+        known = self._known.get(key)
         if known is None or 0 < version < known.version:
             return
         if isinstance(new, Content) and self.is_refused(key.kind, key.namespace):
@@ -250,7 +253,8 @@ class Sources:
         known.gone = version if new is Absence.MISSING else 0
         first = old is Absence.UNREAD
         for user in known.users:
-            self._notice(user, not first)
+            if concerns(user, key, old, new):
+                self._notice(user, not first)
 
     def gone(self, key: Key, version: int) -> None:
         if key in self._known:
@@ -274,42 +278,8 @@ class Sources:
                 known.version = 0
                 self._read(key)
 
-    # What is known of them
 
-    def content(self, key: Key) -> Content | Absence:
-        known = self._known.get(key)
-        return known.content if known else Absence.UNREAD
-
-    def users(self, key: Key) -> frozenset[Key]:
-        """Who refers to a source."""
-        known = self._known.get(key)
-        return frozenset(known.users) if known else frozenset()
-
-    def gone_at(self, key: Key) -> int:
-        """The version after which a source was missing; 0 if it is there, or nobody knows."""
-        known = self._known.get(key)
-        return known.gone if known else 0
-
-    def version(self, key: Key) -> int:
-        """The last version of a source that was seen whole; 0 if none was."""
-        known = self._known.get(key)
-        return known.version if known else 0
-
-    def take_told(self, key: Key) -> int:
-        """The version to ask for, once: if that fails, the most recent one is worth asking for."""
-        known = self._known.get(key)
-        if known is None:
-            return 0
-        told, known.told = known.told, 0
-        return told
-
-    def identity(self, key: Key) -> tuple[str, str]:
-        """The apiVersion of a source, and its uid if it was seen."""
-        known, row = self._known.get(key), self.rows[key.kind]
-        version = f"{row.group}/{row.version}" if row.group else row.version
-        return version, known.uid if known else ""
-
-    def older_than(self, version: int, keys: Iterable[Key]) -> list[Key]:
-        """Of these, the ones that may have changed by this version of the store."""
-        found = [(key, self._known.get(key)) for key in keys]
-        return [key for key, known in found if known and known.as_of < version]
+def _allowed(metadata: Metadata | None) -> frozenset[str]:
+    """The namespaces whose workloads may name a source with this metadata."""
+    annotations = metadata.annotations if metadata else None
+    return namespaces_in(annotations, ALLOW_FROM) if annotations else frozenset()

@@ -11,6 +11,7 @@ from reroll.core.tables import limits
 
 class Tracked:
     __slots__ = (
+        "handovers",
         "judged",
         "policy",
         "quiet_since",
@@ -26,6 +27,8 @@ class Tracked:
         self.references: tuple[Reference, ...] = ()
         self.recorded = 0
         """The version at which its record was first seen."""
+        self.handovers = 0
+        """How often its record changed between a key of ours and one that is not known here."""
         self.judged: tuple[Mapping[str, str], ...] | None = None
         """The annotations that the policy was made from."""
         self.waiting_since: datetime | None = None
@@ -46,3 +49,8 @@ def is_news(before: Workload, now: Workload, expected: tuple[int, str] | None) -
     if (before.ended, before.idle) != (now.ended, now.idle):
         return True
     return before.observed != now.observed
+
+
+def has_leftovers(found: Policy) -> bool:
+    """Whether there is something to tell, or to bring to its end, of one that is not in."""
+    return bool(found.problems or found.repair or (found.pause and found.pause.since))

@@ -4,12 +4,14 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from reroll.clock import Clock
+from reroll.controller import bugs
 from reroll.controller.logs import Log
 from reroll.core.tables.catalog import Tables
 from reroll.core.tables.kinds import Kind
 from reroll.core.tables.source_kinds import SourceKind, Watched
 from reroll.engine.feeds import FEEDS, Feed, NamespaceFeed, SourceFeed, WorkloadFeed
 from reroll.engine.observer import Observer
+from reroll.engine.stores import stored_elsewhere
 from reroll.kube import resources
 from reroll.kube.client import Client
 from reroll.kube.errors import Malformed
@@ -33,17 +35,29 @@ class Watches:
         self._observer, self._world = observer, observer.world
         self.row_checks = _row_checks(client, clock, settings.tables)
 
+    async def compare_stores(self) -> None:
+        """Find out whether versions of all that is watched can be compared."""
+        base, *others = map(resources.of, self._observer.kinds.values())
+        others += map(resources.to_watch, self._sources())
+        place = next(iter(self._settings.namespaces), None)
+        elsewhere = await stored_elsewhere(self._client, base, others, place)
+        self._world.one_store = not elsewhere
+        if elsewhere:
+            names = ", ".join(one.full_name for one in elsewhere)
+            log.warning("versions are of several stores, so times decide", resources=names)
+
+    def _sources(self) -> list[SourceKind]:
+        counted = self._world.dialects.options.sources
+        return [row for row in self._settings.tables.sources if row.name in counted]
+
     def stages(self) -> Iterator[list[Watch[Any]]]:
         """Namespaces say what their workloads do, and workloads which sources matter."""
         places: tuple[str | None, ...] = self._settings.namespaces or (None,)
         if not self._settings.namespaces:
             feed = NamespaceFeed(self._world, None, report_malformed)
             yield [self._watch(resources.NAMESPACES, feed, metadata_only=True)]
-        rows, counted = self._settings.tables.sources, self._world.dialects.options.sources
         kinds = self._observer.kinds.values()
-        sources = [
-            self._source(row, place) for row in rows if row.name in counted for place in places
-        ]
+        sources = [self._source(row, place) for row in self._sources() for place in places]
         yield [self.workloads(kind, place) for kind in kinds for place in places]
         yield sources
 
@@ -77,6 +91,7 @@ class Watches:
             metadata_only=metadata_only,
             read_timeout=self._settings.watch_silence.total_seconds(),
             on_state=on_state,
+            on_bug=bugs.in_watch,
         )
 
     def _changed(self, feed: Feed, state: str) -> None:

@@ -24,11 +24,12 @@ from reroll.core.tables.kinds import Kind
 from reroll.engine.copies import Copies
 from reroll.engine.health import HealthIndex
 from reroll.engine.lenders import Lenders
+from reroll.engine.overlap import Overlap
 from reroll.engine.reach import consented, unreachable
 from reroll.engine.references import References
 from reroll.engine.scope import NOWHERE, NamespaceInfo, Namespaces, Scope
-from reroll.engine.tracked import Tracked, is_news
-from reroll.engine.wants import NamespaceWorkloads, Want
+from reroll.engine.tracked import Tracked, has_leftovers, is_news
+from reroll.engine.wants import DigestKeys, NamespaceWorkloads, Want
 
 
 class _Arrival(NamedTuple):
@@ -61,14 +62,16 @@ class World:
         self._supposed: set[Key] = set()
         self.latest = 0
         """The highest version of any workload that was seen."""
+        self.one_store = True
+        """Whether versions of different kinds can be compared, see `stores`."""
         self._subscribers: dict[str, Callable[[Key], None]] = {}
         self._clock = clock
         self._scope = scope
         self.dialects, self.tables = scope.dialects, scope.tables
-        self._wake, self.changed = wake, wake
-        """`changed`: as `wake`, because a source of the workload holds something else now."""
+        self._wake, self.changed = wake, wake  # The latter: a source holds something else now.
         self.lenders = Lenders(self.dialects.words, want)
         self.health = HealthIndex()
+        self.overlap = Overlap(lambda: want(DigestKeys()))
         self.copies = Copies(lambda key: wake(key, True), want)
         self.references = References(
             scope,
@@ -136,6 +139,7 @@ class World:
         if tracked is not None:
             self.references.forget(key, tracked)
             self.health.forget(key)
+            self.overlap.forget(key)
             self.copies.use(key, _copies(tracked.workload), {})
             self._wake(key, False)  # Whoever remembers something about it can forget that.
 
@@ -167,7 +171,7 @@ class World:
         judged = own, told.template, info.annotations
         same = tracked is not None and tracked.judged == judged
         policy = tracked.policy if tracked and same else self._policy(told)
-        is_left = _is_left(policy) or self._has_pins(manifest.metadata)
+        is_left = has_leftovers(policy) or self._has_pins(manifest.metadata)
         if policy.enabled is not True and not is_left and key not in self._supposed:
             self._untrack(key)
             return
@@ -191,6 +195,8 @@ class World:
         tracked.workload, tracked.policy, tracked.judged = now, policy, judged
         if before is None or before.record_text != now.record_text:
             tracked.recorded = now.version
+            if before is not None:
+                tracked.handovers += self.overlap.record_changed(before, now, self.keys)
         if news:
             self._wake(key, arrival.urgent)
 
@@ -229,16 +235,21 @@ class World:
 
     def rekey(self, keyring: dict[str, bytes], keys: Keys) -> None:
         """Digest Secrets with these keys from now on."""
+        for key in self.overlap.confirm(keys):
+            self._wake(key, False)
         if keyring == self.sources.keyring and keys == self.keys:
             return
         self.keys = keys
         self.sources.rekey(keyring)
-        for key in self.workloads:
+        for key, tracked in self.workloads.items():
+            tracked.handovers = 0
             self._wake(key, False)
 
     def may_be_old(self, key: Key, sources: Iterable[Key]) -> list[Key]:
         """Of these, the sources that whoever wrote the workload's record may have seen newer."""
         tracked = self.workloads.get(key)
+        if not self.one_store:
+            return list(sources)
         return self.sources.older_than(tracked.recorded, sources) if tracked else []
 
     def subscribe(self, kind: str, wake: Callable[[Key], None]) -> None:
@@ -268,6 +279,7 @@ class World:
         refs, problems = consented(tracked.references, home, self.sources)
         refs += tuple(self.references.unexpanded(tracked))
         problems += unreachable(tracked.policy.named, home, self._scope, self.sources, refs)
+        problems += self.overlap.problems(key)
         return Snapshot(
             workload=tracked.workload,
             kind=kind,
@@ -276,6 +288,9 @@ class World:
             sources={ref.source: self.sources.content(ref.source) for ref in refs},
             gone={ref.source: self.sources.gone_at(ref.source) for ref in refs},
             keys=self.keys,
+            ordered=self.one_store,
+            secrets_at=self.sources.digested_at(ref.source for ref in refs),
+            handovers=tracked.handovers,
             patterns=tuple(str(p) for p in tracked.policy.named if p.is_glob),
             waiting_since=tracked.waiting_since,
             quiet_since=tracked.quiet_since,
@@ -308,8 +323,3 @@ def _copies(seen: Workload | None) -> dict[Key, Key]:
     return {
         Key(kind, home, copy): Key(kind, home, name) for (kind, name), copy in seen.pins.items()
     }
-
-
-def _is_left(found: Policy) -> bool:
-    """Whether there is something to tell, or to bring to its end, of one that is not in."""
-    return bool(found.problems or found.repair or (found.pause and found.pause.since))

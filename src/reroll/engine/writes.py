@@ -22,6 +22,12 @@ class Write(Enum):
 
 
 Paces = Pacer[Key, Write]
+OTHERS = {
+    Write.ROLL: (Write.RECORD,),
+    Write.RECORD: (Write.ROLL,),
+    None: (Write.ROLL, Write.RECORD),
+}
+"""Which turns a workload needs no more when it needs this one."""
 
 
 def rates(rate: float, burst: int) -> dict[Write, Rate]:

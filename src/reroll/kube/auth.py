@@ -6,7 +6,6 @@ mapping. Where to look, first found: the named kubeconfig, $KUBECONFIG, the pod'
 """
 
 import base64
-import binascii
 import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -189,7 +188,7 @@ def _pem(label: str, path: str, data: str) -> Pem | None:
     if data:
         try:
             return Pem(f"{label}-data", data=base64.b64decode(data, validate=False))
-        except binascii.Error:
+        except ValueError:
             raise ConfigError(f"{label}-data in the kubeconfig is not base64") from None
     return Pem(label, Path(path)) if path else None
 

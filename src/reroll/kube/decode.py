@@ -10,6 +10,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 import msgspec
 
+from reroll.core.model.unreadable import UNREADABLE
 from reroll.kube.errors import Malformed, Status
 
 LONGEST_LINE = 64 * 1024 * 1024
@@ -29,6 +30,15 @@ class Versioned(Protocol):
 
 
 T = TypeVar("T", bound=Versioned)
+A = TypeVar("A")
+
+
+def decoded(raw: bytes | msgspec.Raw, model: type[A], what: str = "the answer") -> A:
+    """Any answer as a value of a type; `Malformed` if it is none. No content is in the error."""
+    try:
+        return msgspec.json.decode(raw, type=model)
+    except UNREADABLE as problem:
+        raise Malformed(f"{what} cannot be read: {_words(problem)}") from None
 
 
 class LineSplitter:
@@ -158,8 +168,6 @@ class _LooseEvent(msgspec.Struct, frozen=True):
 _LOOSE = msgspec.json.Decoder(_Loose)
 _LOOSE_EVENT = msgspec.json.Decoder(_LooseEvent)
 _RAW_LIST = msgspec.json.Decoder(_RawList)
-# Bytes that are no UTF-8 give UnicodeDecodeError, nesting without end RecursionError.
-_UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 
 class Decoder(Generic[T]):
@@ -188,14 +196,14 @@ class Decoder(Generic[T]):
         """One line of a watch. Never raises."""
         try:
             return self._event.decode(line)  # type: ignore[no-any-return]
-        except _UNREADABLE as problem:
+        except UNREADABLE as problem:
             return _malformed_event(line, problem)
 
     def item(self, body: bytes) -> T | Malformed:
         """One object. Never raises."""
         try:
             return self._item.decode(body)
-        except _UNREADABLE as problem:
+        except UNREADABLE as problem:
             return _malformed(body, problem)
 
     def page(self, body: bytes) -> Page[T]:
@@ -203,14 +211,14 @@ class Decoder(Generic[T]):
         try:
             whole = self._list.decode(body)
             return Page(whole.items or (), (), whole.metadata)
-        except _UNREADABLE:
+        except UNREADABLE:
             return self._page_by_item(body)
 
     def _page_by_item(self, body: bytes) -> Page[T]:
         try:
             raw = _RAW_LIST.decode(body)
-        except _UNREADABLE as problem:
-            raise Malformed(f"the list cannot be read: {problem}") from None
+        except UNREADABLE as problem:
+            raise Malformed(f"the list cannot be read: {_words(problem)}") from None
         fitting: list[T] = []
         malformed: list[Malformed] = []
         for piece in raw.items or ():
@@ -225,7 +233,7 @@ class Decoder(Generic[T]):
 def _malformed_event(line: bytes, problem: Exception) -> Malformed:
     try:
         loose = _LOOSE_EVENT.decode(line).object
-    except _UNREADABLE:
+    except UNREADABLE:
         loose = None
     return _identified(loose, problem)
 
@@ -233,21 +241,24 @@ def _malformed_event(line: bytes, problem: Exception) -> Malformed:
 def _malformed(body: bytes, problem: Exception) -> Malformed:
     try:
         return _identified(_LOOSE.decode(body), problem)
-    except _UNREADABLE:
+    except UNREADABLE:
         return _identified(None, problem)
 
 
 def _identified(loose: _Loose | None, problem: Exception) -> Malformed:
     loose = loose or _Loose()
     meta = loose.metadata or _LooseMeta()
-    # A UnicodeDecodeError's own text would show the bytes.
-    told = str(problem) if isinstance(problem, msgspec.DecodeError) else type(problem).__name__
     return Malformed(
-        f"the object cannot be read: {told}",
+        f"the object cannot be read: {_words(problem)}",
         kind=_text(loose.kind),
         namespace=_text(meta.namespace),
         name=_text(meta.name),
     )
+
+
+def _words(problem: Exception) -> str:
+    # A UnicodeDecodeError's own text would show the bytes.
+    return str(problem) if isinstance(problem, msgspec.DecodeError) else type(problem).__name__
 
 
 def _text(value: object) -> str:

@@ -9,6 +9,7 @@ import msgspec
 
 from reroll.kube import wire
 from reroll.kube.client import Client
+from reroll.kube.decode import decoded
 from reroll.kube.errors import NotFound
 
 
@@ -74,4 +75,4 @@ async def _ask(client: Client, path: str, model: type[T]) -> T | None:
         raw = await client.send(wire.Request("GET", path, verb="get"))
     except NotFound:
         return None
-    return msgspec.json.decode(raw, type=model)
+    return decoded(raw, model, path)

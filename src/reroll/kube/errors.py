@@ -27,6 +27,8 @@ from typing import ClassVar, TypedDict, Unpack
 
 import msgspec
 
+from reroll.core.model.unreadable import UNREADABLE
+
 LONGEST_MESSAGE = 500
 LONGEST_RETRY_AFTER = 300.0
 SILENCE = "Silence"
@@ -198,7 +200,7 @@ def from_answer(
     """The error that an HTTP answer stands for; `retry_after` is the header as it came."""
     try:
         told = _STATUS.decode(body)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except UNREADABLE:
         # Not from the API server but from something before it: its text could be anything.
         told = Status()
     status = Status(code, told.reason, told.message, told.details)

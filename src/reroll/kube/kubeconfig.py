@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from reroll.core.model.podspec import without_nulls
 from reroll.kube.errors import ConfigError
 
 
@@ -164,15 +165,16 @@ def _parse(content: bytes, path: Path) -> Any:
     import yaml
 
     try:
-        document = yaml.load(content, _loader())  # noqa: S506  a safe loader
+        document = yaml.load(content, _loader()) or {}  # noqa: S506  a safe loader
+        document = without_nulls(document)  # `users: null` means the same as no users
     except yaml.MarkedYAMLError as problem:
         # The mark's own text would show the line, and with it perhaps a token.
         mark = problem.problem_mark or problem.context_mark
         line = f", line {mark.line + 1}" if mark else ""
         raise ConfigError(f"kubeconfig {path}{line}: broken YAML: {problem.problem}") from None
-    except (yaml.YAMLError, ValueError):
+    except (yaml.YAMLError, ValueError, RecursionError):
         raise ConfigError(f"kubeconfig {path} is no YAML file") from None
-    return {} if document is None else _without_nulls(document)
+    return document
 
 
 def _loader() -> Any:
@@ -189,15 +191,6 @@ def _loader() -> Any:
         for first, rules in base.yaml_implicit_resolvers.items()
     }
     return type("Loader", (base,), {"yaml_implicit_resolvers": resolvers})
-
-
-def _without_nulls(value: Any) -> Any:
-    """`users: null` means the same as no users."""
-    if isinstance(value, dict):
-        return {key: _without_nulls(item) for key, item in value.items() if item is not None}
-    if isinstance(value, list):
-        return [_without_nulls(item) for item in value if item is not None]
-    return value
 
 
 def _resolved(file: _File, folder: Path) -> _File:

@@ -24,16 +24,9 @@ import msgspec
 from reroll.clock import Clock
 from reroll.kube import resources, wire
 from reroll.kube.client import Client
+from reroll.kube.decode import decoded
 from reroll.kube.election import Move, Record, Timing, View, decide, observe, renewed
-from reroll.kube.errors import (
-    AlreadyExists,
-    ApiError,
-    Conflict,
-    Invalid,
-    Malformed,
-    NotFound,
-    Unavailable,
-)
+from reroll.kube.errors import AlreadyExists, ApiError, Conflict, Invalid, NotFound, Unavailable
 
 RELEASE_TIMEOUT = 3.0
 USUAL = Timing.of(7.0)
@@ -46,9 +39,6 @@ class _Meta(msgspec.Struct, frozen=True, rename="camel"):
 class _Lease(msgspec.Struct, frozen=True):
     metadata: _Meta = _Meta()
     spec: Record | None = None
-
-
-_LEASE = msgspec.json.Decoder(_Lease)
 
 
 class Contending(TypedDict, total=False):
@@ -156,7 +146,8 @@ class Leadership:
     async def _look(self) -> None:
         record: Record | None = None
         try:
-            lease = _decoded(await self._send(wire.get(*self._where)))
+            raw = await self._send(wire.get(*self._where))
+            lease = decoded(raw, _Lease, "the lease")
             record, self._version = lease.spec or Record(), lease.metadata.resource_version
         except NotFound:
             self._version = ""
@@ -175,7 +166,7 @@ class Leadership:
             request = self._claimed(record)
         else:
             request = self._if_ours(renewTime=at)
-        lease = _decoded(await self._send(request))
+        lease = decoded(await self._send(request), _Lease, "the lease")
         if self._taken.is_set() and not started:
             return
         self._version = lease.metadata.resource_version
@@ -239,10 +230,3 @@ class Leadership:
         with suppress(ApiError):
             free = self._if_ours(holderIdentity="", leaseDurationSeconds=1)
             await self._send(free, RELEASE_TIMEOUT)
-
-
-def _decoded(body: bytes) -> _Lease:
-    try:
-        return _LEASE.decode(body)
-    except msgspec.DecodeError as problem:
-        raise Malformed(f"the lease cannot be read: {problem}") from None

@@ -17,6 +17,7 @@ from typing import Any
 import msgspec
 
 from reroll.clock import Clock
+from reroll.core.model.unreadable import UNREADABLE
 from reroll.kube.credentials import Credential
 from reroll.kube.errors import AuthError, shorten
 from reroll.kube.kubeconfig import Exec
@@ -137,7 +138,7 @@ class Plugin:
     def _parsed(self, output: bytes) -> Credential:
         try:
             answer = _ANSWER.decode(output)
-        except (msgspec.DecodeError, UnicodeDecodeError):
+        except UNREADABLE:
             raise AuthError(f"{self._label} did not print an ExecCredential in JSON") from None
         if answer.api_version != self._plugin.api_version:
             raise AuthError(

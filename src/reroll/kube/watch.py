@@ -11,13 +11,14 @@ Guarantees
   inside, for an object that came and went in between.
 - `Absent`: the API is not served (no CRD); nothing of it exists, until the next `Init`.
 - One object that cannot be read is a `Malformed` event, not the end of the watch.
+- A handler that raises has lost that one event: it is reported (`on_bug`) and the next one follows.
 
-Nothing of an object is kept once the handler returned. A handler that raises ends `run`.
+Nothing of an object is kept once the handler returned.
 """
 
 import asyncio
 from collections.abc import Callable
-from typing import Generic, NoReturn, TypedDict, Unpack
+from typing import Generic, NoReturn, Required, TypedDict, Unpack
 
 import msgspec
 
@@ -81,6 +82,8 @@ class Following(TypedDict, total=False):
     streaming: bool
     pace: Pace
     on_state: Callable[[Health, str | None], None] | None
+    on_bug: Required[Callable[[str, Exception], None]]
+    """Told of an event that the handler failed on: what it was about, and the error."""
 
 
 class Watch(Generic[T]):
@@ -112,6 +115,7 @@ class Watch(Generic[T]):
         self._page_size = how.get("page_size", wire.PAGE)
         self._pace = how.get("pace", USUAL_PACE)
         self._on_state = how.get("on_state")
+        self._on_bug = how["on_bug"]
         self._now = steps.first(streaming=how.get("streaming", True))
         self._version = ""
 
@@ -153,9 +157,9 @@ class Watch(Generic[T]):
             return
         self.last_activity = self._clock.monotonic()
         if not self._now.continue_:
-            self._handler(Init())
+            self._tell(Init())
         for item in page.items:
-            self._handler(InitApply(item))
+            self._tell(InitApply(item))
         for odd in page.malformed:
             self._pass_on(odd)
         if page.continue_:
@@ -192,19 +196,19 @@ class Watch(Generic[T]):
     def _open(self) -> None:
         self._happen(steps.Opened())
         if self._now.phase is Phase.STREAM:
-            self._handler(Init())
+            self._tell(Init())
 
     def _take(self, lines: list[bytes]) -> None:
-        """The hot path: one decode, one small event and one call for each line."""
-        decode, handle = self._decoder.event, self._handler
+        """The hot path: one decode, one small event and two calls for each line."""
+        decode, tell = self._decoder.event, self._tell
         for line in lines:
             event = decode(line)
             if isinstance(event, (Added, Modified)):
                 initial = self._now.phase is Phase.STREAM
-                handle(InitApply(event.object) if initial else Apply(event.object))
+                tell(InitApply(event.object) if initial else Apply(event.object))
                 self._version = event.object.metadata.resource_version
             elif isinstance(event, Deleted):
-                handle(Delete(event.object))
+                tell(Delete(event.object))
                 self._version = event.object.metadata.resource_version
             elif isinstance(event, Bookmark):
                 self._bookmark(event)
@@ -215,7 +219,7 @@ class Watch(Generic[T]):
 
     def _pass_on(self, odd: Malformed) -> None:
         odd.kind = odd.kind or self.resource.kind  # which the items of a list do not say
-        self._handler(odd)
+        self._tell(odd)
 
     def _bookmark(self, event: Bookmark) -> None:
         self._version = event.resource_version
@@ -228,9 +232,16 @@ class Watch(Generic[T]):
 
     # What happened
 
+    def _tell(self, event: Event[T]) -> None:
+        """The one place that calls the handler: whatever an event holds, the watch goes on."""
+        try:
+            self._handler(event)
+        except Exception as error:  # noqa: BLE001  one object's trouble is not another's
+            self._on_bug(f"{self.resource.kind} {_subject(event)}", error)
+
     def _list_done(self, version: str) -> None:
         self._happen(steps.Listed(version))
-        self._handler(InitDone(version))
+        self._tell(InitDone(version))
         self.synced.set()
 
     def _fail(self, error: ApiError, verb: str, *, progress: bool = False) -> None:
@@ -241,11 +252,23 @@ class Watch(Generic[T]):
         if isinstance(error, NotFound | Forbidden):
             self.last_activity = self._clock.monotonic()
             if self._now.health == "absent" and not was_absent:
-                self._handler(Absent())
+                self._tell(Absent())
             self.synced.set()
 
     def _happen(self, happened: steps.Happening) -> None:
         before, self._now = self._now, steps.step(self._now, happened, self._pace)
         changed = (before.health, before.problem) != (self._now.health, self._now.problem)
         if changed and self._on_state:
-            self._on_state(self._now.health, self._now.problem)
+            try:
+                self._on_state(self._now.health, self._now.problem)
+            except Exception as error:  # noqa: BLE001  whoever is told, the watch goes on
+                self._on_bug(f"{self.resource.kind} {self._now.health}", error)
+
+
+def _subject(event: Event[T]) -> str:
+    """The object of an event; the kind of event, if it has none."""
+    about = event if isinstance(event, Malformed) else getattr(event, "obj", None)
+    about = getattr(about, "metadata", about)
+    if about is None:
+        return type(event).__name__
+    return f"{getattr(about, 'namespace', '')}/{getattr(about, 'name', '')}"

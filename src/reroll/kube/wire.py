@@ -11,6 +11,8 @@ from urllib.parse import quote
 
 import msgspec
 
+from reroll.kube.errors import Rejected
+
 FIELD_MANAGER = "reroll"
 JSON = "application/json"
 JSON_PATCH = "application/json-patch+json"
@@ -98,7 +100,7 @@ class Resource:
         if namespace is not None and self.namespaced:
             parts += ["namespaces", _segment("namespace", namespace)]
         elif name is not None and self.namespaced:
-            raise ValueError(f"the path of {self.plural} {name!r} needs a namespace")
+            raise Rejected(f"the path of {self.plural} {name!r} needs a namespace")
         parts.append(self.plural)
         if name is not None:
             parts.append(_segment("name", name))
@@ -272,7 +274,8 @@ def _query(**values: str | None) -> Query:
 
 def _segment(what: str, text: str) -> str:
     if text in {"", ".", ".."}:
-        raise ValueError(f"{text!r} cannot be the {what} of a Kubernetes object")
+        # Names come from objects too: it is refused as the API server would refuse it.
+        raise Rejected(f"{text!r} cannot be the {what} of a Kubernetes object")
     return quote(text, ":")
 
 

@@ -12,7 +12,7 @@ import msgspec
 
 from reroll.core.dialects.reroll import policy
 from reroll.core.model.key import Key
-from reroll.core.model.podspec import PodTemplate
+from reroll.core.model.podspec import PodTemplate, without_nulls
 from reroll.core.policy.beside import named
 from reroll.core.policy.policy import Policy
 from reroll.core.policy.references import Use, uses
@@ -50,7 +50,7 @@ from reroll.manifests.text.nodes import (
     resolve_at,
     text_at,
 )
-from reroll.manifests.text.scalars import key_of, meaning, value_of, without_nulls
+from reroll.manifests.text.scalars import key_of, meaning, value_of
 
 MARK = "\ufeff"
 _STEP = re.compile(r"\.([^.\[`]+)|\[(\d+)\]")

@@ -6,10 +6,10 @@ Its values are read as the API server would read them, digested and dropped here
 import base64
 import binascii
 
-from reroll.core.dialects.reroll import allowed_namespaces, ignores
+from reroll.core.dialects.reroll import ignores, namespaces_in
 from reroll.core.model.content import Content
 from reroll.core.model.digest import value_digests
-from reroll.core.tables.annotations import IGNORE
+from reroll.core.tables.annotations import ALLOW_FROM, IGNORE
 from reroll.core.tables.source_kinds import SOURCE_KINDS, SourceKind, Watched
 from reroll.manifests.text.errors import TextError
 from reroll.manifests.text.nodes import (
@@ -45,7 +45,9 @@ def content(
         ignored = ignores(annotations)
     except ValueError as error:
         raise TextError(node.start, f"annotation {IGNORE} {error}") from None
-    return Content({"": digests}, ignored=ignored, allow_from=allowed_namespaces(annotations))
+    return Content(
+        {"": digests}, ignored=ignored, allow_from=namespaces_in(annotations, ALLOW_FROM)
+    )
 
 
 def values_of(kind: SourceKind, node: Node) -> dict[str, bytes]:

@@ -85,7 +85,19 @@ class Follow:
     def _watch(self, kind: Kind, namespace: str) -> Watch[Any]:
         feed = _FollowedFeed(self._world, kind, namespace, lambda _: None)
         resource = resources.of(kind)
-        return Watch(self._client, resource, Manifest, feed, clock=self._clock, namespace=namespace)
+
+        def on_bug(what: str, error: Exception) -> None:
+            self._hooks.note(f"{what} cannot be followed: {type(error).__name__}; this is a bug")
+
+        return Watch(
+            self._client,
+            resource,
+            Manifest,
+            feed,
+            clock=self._clock,
+            namespace=namespace,
+            on_bug=on_bug,
+        )
 
     def _is_watched(self, key: Key) -> bool:
         watch = self._watches.get((key.kind, key.namespace))

@@ -135,13 +135,13 @@ class Settings(msgspec.Struct, frozen=True):
         About(ROLL, "a source that goes away rolls them, as far as pods can start without", "true"),
     ] = False
     foreign_hashes: Annotated[
-        Literal["same", "keyed"],
+        Literal["same", "secrets-keyed", "keyed"],
         About(
             ROLL,
-            "the hashes in marks of other tools: the same as theirs, or keyed, which give no weak password away",
-            "keyed",
+            "the hashes in marks of other tools: the same as theirs, keyed where a Secret is hashed, which gives no weak password away, or all keyed; those of sources of other namespaces always are",
+            "same",
         ),
-    ] = "same"
+    ] = "secrets-keyed"
     mounts: Annotated[
         Literal["frozen", "live"],
         About(ROLL, "whether a plain volume mount rolls a workload that does not say", "live"),

@@ -283,13 +283,20 @@ def test_a_lease_is_judged_by_whether_it_changes(
         ({"a": bytes(32)}, "a", "ok"),
         ({"a": bytes(32), "b": bytes(32)}, "b", "note"),
         ({"a": bytes(32)}, None, "warning"),
-        ({"a": bytes(8)}, "a", "problem"),
     ],
 )
-def test_a_digest_key_must_be_long_and_named(
+def test_a_digest_key_must_be_named(
     ring: dict[str, bytes], current: str | None, level: str
 ) -> None:
     assert keys.judge("Secret x", ring, current).level.value == level
+
+
+def test_records_with_a_key_that_is_not_there_are_counted() -> None:
+    [finding] = keys.unknown({"b": 3}, "Secret x")
+
+    assert finding.level.value == "warning"
+    assert finding.sentence.startswith("3 records have the digest key b, which Secret x does not")
+    assert list(keys.unknown({}, "Secret x")) == []
 
 
 # Metrics

@@ -4,6 +4,7 @@ import msgspec
 import pytest
 from tests.core.build import NOW, configmap, content, reference, secret, snapshot
 
+from reroll.core.decide.case import REWRITE
 from reroll.core.decide.chains import decide
 from reroll.core.decide.plan import Plan
 from reroll.core.model.content import Content
@@ -50,14 +51,6 @@ def test_a_secret_that_changed_while_its_key_was_rotated_rolls() -> None:
     assert after_rotation(held("new", **K1, **K2)).reason is Reason.CONFIG_CHANGED
 
 
-def test_a_lost_key_records_anew_and_says_so() -> None:
-    found = after_rotation(held("new", **K2))
-
-    assert found.reason is Reason.KEY_LOST
-    assert found.record is not None
-    assert found.record.k == "k2"
-
-
 def test_a_secret_not_yet_read_with_the_new_key_is_waited_for() -> None:
     """It must not be recorded as absent: it would roll as soon as it is read."""
     assert after_rotation(held("old", **K1)).reason is Reason.WAITING
@@ -65,7 +58,9 @@ def test_a_secret_not_yet_read_with_the_new_key_is_waited_for() -> None:
 
 def test_a_lost_key_hides_no_change_of_another_source() -> None:
     old = msgspec.structs.replace(
-        record(DB, held("old", **K1), "k1"), s={"secret/db": "old", "configmap/app": "old"}
+        record(DB, held("old", **K1), "k1"),
+        s={"secret/db": "old", "configmap/app": "old"},
+        rv=201,
     )
     now = {DB: held("new", **K2), APP: content({"a": "new"}, Moment(200, 201))}
 
@@ -90,7 +85,7 @@ def test_a_key_that_only_a_config_map_was_recorded_with_is_not_missed() -> None:
     old = record(APP, now, "k1")
     seen = snapshot({APP: now, DB: held("x", **K2)}, old, keys=Keys("k2"))
 
-    assert decide(seen, NOW).reason is Reason.KEY_ROTATED
+    assert decide(seen, NOW + REWRITE).reason is Reason.RECORDED
 
 
 # Globs

@@ -32,6 +32,7 @@ from tests.core.reloads import (
     HASH,
     KEYED,
     KINDS_OF_SOURCES,
+    SAME,
     TERM,
     held,
     look,
@@ -44,11 +45,12 @@ from reroll.core.decide.chains import decide
 from reroll.core.dialects.reloader_marks import (
     DELETED,
     LAST_RELOADED,
-    carrier,
+    Carriers,
     hash_source,
     variable,
 )
 from reroll.core.dialects.rows import Plain
+from reroll.core.dialects.table import Dialects
 from reroll.core.model.content import Term
 from reroll.core.model.key import Key
 from reroll.core.model.marks import Mark, write_marks
@@ -134,14 +136,15 @@ PLACES: dict[str, tuple[dict[str, Any], int]] = {
 
 @pytest.mark.parametrize(("body", "place"), PLACES.values(), ids=PLACES)
 def test_the_mark_goes_where_reloader_puts_it(body: dict[str, Any], place: int) -> None:
-    assert carrier(workload(DEPLOYMENT, document(DEPLOYMENT, body)), configmap("app")) == place
+    made = workload(DEPLOYMENT, document(DEPLOYMENT, body))
+    assert Carriers(made).of(configmap("app")) == place
 
 
 # Marks of a roll
 
 
 def test_each_source_that_changed_gets_its_variable() -> None:
-    found = decide(look({APP: held(), DB: held(hash_="h2")}), NOW)
+    found = decide(look({APP: held(), DB: held(hash_="h2")}), NOW, SAME)
 
     assert found.reason is Reason.CONFIG_CHANGED
     assert marks(found) == (
@@ -194,6 +197,24 @@ def test_keyed_digests_can_stand_in_for_hashes() -> None:
     (mark,) = marks(decide(seen, NOW, KEYED))
 
     assert mark.value == decide(seen, NOW, KEYED).record.s["configmap/app"]
+
+
+def test_a_secret_has_a_keyed_digest_unless_the_settings_say_otherwise() -> None:
+    found = decide(look({APP: held(), DB: held(hash_="h2")}), NOW)
+
+    assert found.record is not None
+    assert marks(found) == (
+        Mark("STAKATER_APP_CONFIGMAP", HASH, 0),
+        Mark("STAKATER_DB_SECRET", found.record.s["secret/db"], 0),
+    )
+
+
+@pytest.mark.parametrize("dialects", [SAME, ANNOTATIONS])
+def test_no_setting_has_a_plain_hash_of_another_namespace_written(dialects: Dialects) -> None:
+    for source in (Key("Secret", "vault", "db"), Key("ConfigMap", "vault", "app")):
+        theirs = reference(source, terms=(TERM,))
+        (mark,) = marks(decide(look({theirs: held(hash_="h2")}), NOW, dialects))
+        assert "h2" not in (mark.value or "")
 
 
 def test_a_hash_that_is_needed_is_waited_for() -> None:

@@ -168,7 +168,7 @@ def test_values_are_only_wanted_for_stamps_of_workloads_of_the_dialect() -> None
 
 
 def test_with_keyed_marks_no_values_are_wanted_and_the_mark_is_our_stamp() -> None:
-    keyed = Dialects(options=Options(keyed=True))
+    keyed = Dialects(options=Options(plain=frozenset()))
     policy = keyed.policy(told({IN: "true"}, EAGER))
     app = reference(configmap("app"), terms=(policy.claims[0].term,))
     old = Record(n=5, at=NOW, why="Adopted", s={"configmap/app": "old"})

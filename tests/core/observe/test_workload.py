@@ -8,7 +8,17 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.core.build import DEPLOYMENT, KIND, NOW, at_path, decoded, document, template, workload
+from tests.core.build import (
+    DEPLOYMENT,
+    KIND,
+    NOW,
+    at_path,
+    decoded,
+    document,
+    env_from,
+    template,
+    workload,
+)
 
 from reroll.core.dialects.table import ALL
 from reroll.core.model.key import Key
@@ -298,3 +308,15 @@ def test_a_part_is_picked_without_what_lies_beside_it() -> None:
 def test_at_path_of_these_tests_finds_each_kinds_template() -> None:
     for kind in KINDS:
         assert at_path(document(kind), kind.template) == template()
+
+
+@each_kind
+def test_null_in_a_template_is_absent(kind: Kind) -> None:
+    """The API server's own kinds lose it; custom resources keep it."""
+    env = [{"name": "EMPTY", "value": None}]
+    pods = template(env=env, envFrom=env_from(configmap="app"))
+    pods["spec"]["volumes"] = None
+    found = workload(kind, document(kind, pods))
+
+    assert found.problems == ()
+    assert {use.name for use in found.uses} == {"app"}

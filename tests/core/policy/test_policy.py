@@ -9,13 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.core.build import HOME, configmap, reference, secret
 
-from reroll.core.dialects.reroll import (
-    ANNOTATIONS,
-    SOURCE_LISTS,
-    allowed_namespaces,
-    ignores,
-    policy,
-)
+from reroll.core.dialects.reroll import ANNOTATIONS, SOURCE_LISTS, ignores, namespaces_in, policy
 from reroll.core.model.key import Key
 from reroll.core.model.reference import Reference
 from reroll.core.policy.patterns import Pattern
@@ -252,8 +246,8 @@ def test_what_is_ignored_is_left_out(text: str, left: list[Reference]) -> None:
     ("text", "allowed"), [("", set()), ("a", {"a"}), (" a, b ,,", {"a", "b"}), ("*", {"*"})]
 )
 def test_a_source_lists_the_namespaces_that_may_refer_to_it(text: str, allowed: set[str]) -> None:
-    assert allowed_namespaces({DOMAIN + "allow-from": text}) == allowed
-    assert allowed_namespaces({}) == frozenset()
+    assert namespaces_in({DOMAIN + "allow-from": text}, DOMAIN + "allow-from") == allowed
+    assert namespaces_in({}, DOMAIN + "allow-from") == frozenset()
 
 
 @pytest.mark.parametrize(("text", "expected"), [(None, False), ("true", True), (" False ", False)])

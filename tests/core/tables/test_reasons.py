@@ -35,7 +35,7 @@ def test_the_columns_of_a_row_do_not_contradict_each_other(reason: Reason) -> No
     if reason.quiet:
         assert not reason.event
         assert not reason.held
-    if reason.polled or reason.contested or reason.lasting:
+    if reason.polled or reason.lasting:
         assert reason.severity == "Warning"
 
 

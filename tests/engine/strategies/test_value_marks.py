@@ -23,7 +23,7 @@ from reroll.core.policy.policy import Policy
 from reroll.core.tables.kinds import KINDS
 from reroll.engine.content import Source, content
 from reroll.engine.scope import Scope
-from reroll.engine.strategies.value_marks import marks_of_values
+from reroll.engine.strategies.value_marks import made_of, marks_of_values
 from reroll.engine.world import World
 from reroll.kube.client import Client
 from reroll.kube.errors import Conflict, Forbidden
@@ -73,7 +73,8 @@ def world() -> World:
 
 async def hash_of(client: Client, decided: Snapshot) -> str | None:
     assert WAVE.of_values is not None
-    (mark,) = await marks_of_values(client, world().sources, decided, [WAVE.of_values])
+    wanted = await made_of(client, decided, [WAVE.of_values])
+    (mark,) = await marks_of_values(client, world().sources, decided, wanted)
     assert mark.name == HASH
     return mark.value
 

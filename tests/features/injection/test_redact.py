@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reroll.features.injection.redact import HIDDEN, redact
+from reroll.features.injection.redact import HIDDEN, redact, refused_by
 
 VALUE = "correct-horse"
 
@@ -32,7 +32,10 @@ VALUE = "correct-horse"
             "spec.key: Too long: may not be more than 10",
             "spec.key: Too long: may not be more than 10",
         ),
-        (f"it was cut in the mid: {VALUE[:7]}…", f"it was cut in the mid: {HIDDEN}"),
+        (f"it was cut in the mid: {VALUE[:7]}…", ""),
+        ('admission webhook "x.example.com" denied the request: no port "rect"', ""),
+        ("a part in capitals: CORRECT", ""),
+        ("a part that is too short to tell: hor", "a part that is too short to tell: hor"),
     ],
 )
 def test_the_words_stay_and_the_value_goes(words: str, shown: str) -> None:
@@ -48,6 +51,20 @@ def test_parts_of_an_object_are_values_too() -> None:
 
     shown = redact("no hunter2222, no another-one", [json.dumps(made).encode()], made)
     assert shown == f"no {HIDDEN}, no {HIDDEN}"
+
+
+def test_the_webhook_that_refused_is_named() -> None:
+    words = f'admission webhook "urls.example.com" denied the request: port "{VALUE}"'
+    assert refused_by(words) == "admission webhook urls.example.com"
+    assert refused_by(f"spec.key: Invalid value: {VALUE}") == ""
+
+
+@given(st.text(min_size=8, max_size=60), st.data())
+def test_no_part_of_a_value_is_shown(value: str, data: st.DataObject) -> None:
+    start = data.draw(st.integers(0, len(value) - 4))
+    part = value[start : start + 4]
+    shown = redact(f"<<{part}>>", [value.encode(errors="replace")], value)
+    assert part not in shown or part in HIDDEN
 
 
 @given(st.text(min_size=4, max_size=40), st.sampled_from(["plain", "json", "go", "base64"]))

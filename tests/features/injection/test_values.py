@@ -45,7 +45,10 @@ def test_a_key_becomes_a_value(encoding: str, content: bytes, value: Any) -> Non
 @pytest.mark.parametrize(
     ("encoding", "content", "sentence"),
     [
-        ("string", b"ab\xff", "the value is binary (byte 2 is not UTF-8)"),
+        ("string", b"ab\xff", "the value is binary, but"),
+        ("json", b"9" * 4400, "the value is not JSON, as encoding: json requires"),
+        ("json", b"[" * 65 + b"1" + b"]" * 65, "the value is JSON that is nested more than 64"),
+        ("json", b"[" * 9999 + b"]" * 9999, "the value is JSON that is nested more than 64"),
         ("json", b'{"pass', "the value is not JSON, as encoding: json requires"),
         ("json", b"hunter2", "the value is not JSON, as encoding: json requires"),
         ("json", b"\xff", "the value is not JSON, as encoding: json requires"),
@@ -53,7 +56,7 @@ def test_a_key_becomes_a_value(encoding: str, content: bytes, value: Any) -> Non
         (
             "string",
             b"x" * (LARGEST + 1),
-            "the keys hold 262145 bytes, more than the 262144 that are allowed",
+            "the keys hold more than the 262144 bytes that are allowed",
         ),
     ],
 )
@@ -111,6 +114,14 @@ def test_a_template_makes_text(template: str, text: str) -> None:
         ("{{ a|trim('x') }}", "line 1: the filter trim takes no arguments"),
         ("{{ a" + "|b64encode" * (DEEPEST + 1) + " }}", "line 1: more than 4 filters in a row"),
         ("x\n{{ a|b64decode }}", "line 2: b64decode: the input is not text in base64"),
+        ("x\n{{ a < 1 }}", "line 2: it compares or filters something that is no text"),
+        ("{{ 5|upper }}", "line 1: it compares or filters something that is no text"),
+        ("{{ none|trim }}", "line 1: it compares or filters something that is no text"),
+        ("{{ " + "not " * 2000 + "a }}", "it is nested too deeply"),
+        ("{% if a %}" * 120 + "x" + "{% endif %}" * 120, "it is nested too deeply"),
+        ("{{ a" + " and a" * 2000 + " }}", "it is nested too deeply"),
+        ("{{ " + "9" * 4400 + " }}", "it has a number or a character that cannot be used"),
+        (r"{{ '\ud800' }}", "it has a number or a character that cannot be used"),
     ],
 )
 def test_what_a_template_may_not_do_is_told_with_its_line(template: str, sentence: str) -> None:

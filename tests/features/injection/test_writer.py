@@ -92,9 +92,10 @@ async def test_a_field_that_others_own_too_stays_when_it_is_given_back(
     found = await writer.write(injection, found, VALUE)
     theirs = {**gadget("g"), "spec": {"token": "value"}}
     api.patch(path_of(one), theirs, "apply", fieldManager="gitops")
+    written = found.written(injection.path)
 
-    assert await writer.release(injection, GADGETS, found.written(injection.path))
+    assert await writer.release(injection, GADGETS, written, lambda *_: False)
     after = api.get(path_of(one))
     assert after["spec"] == {"mode": "fast", "token": "value"}
     assert injection.manager not in {m["manager"] for m in after["metadata"]["managedFields"]}
-    assert not await writer.release(injection, GADGETS, found.written(injection.path))
+    assert not await writer.release(injection, GADGETS, written, lambda *_: False)

@@ -4,11 +4,13 @@ What may not be read is a finding of that check, and the other checks go on.
 """
 
 import asyncio
+from collections import Counter
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import msgspec
 
-from reroll.answers.controllers import Lease, Surveyor
+from reroll.answers.controllers import Lease, Survey, Surveyor
 from reroll.answers.doctor import injections, installation, keys, rights, rivals, scrape, server
 from reroll.answers.doctor.findings import Check, Finding, Level
 from reroll.answers.doctor.installation import LEASE, Installation
@@ -21,8 +23,10 @@ from reroll.answers.doctor.scrape import METRICS
 from reroll.answers.errors import AnswerError
 from reroll.clock import Clock
 from reroll.core.model.metadata import Manifest
+from reroll.core.model.record import Record
 from reroll.core.tables.kinds import KINDS, Kind
 from reroll.engine import keyring, row_checks
+from reroll.engine.stores import stored_elsewhere
 from reroll.features.checkup import access
 from reroll.features.checkup.access import Subject
 from reroll.features.checkup.switched_on import questions_of
@@ -90,7 +94,7 @@ class Examination:
             *await self._server(),
             *await self._controller(here, replicas),
             *await self._rights(here),
-            await self._key(),
+            *await self._key(surveyed),
             *await self._metrics(replicas),
             *await rewriting(self._view, surveyed.workloads, self._clock),
             *await self._injections(),
@@ -120,6 +124,7 @@ class Examination:
         answers = await asyncio.gather(*map(self._view.serves, apis))
         apis = [each for each, served in zip(apis, answers, strict=True) if served]
         findings = list(server.judge(server.Served(version, apis, await self._streams())))
+        findings.append(server.stores(await self._stored_elsewhere()))
         for row in self._settings.tables.custom.values():
             misfits = await row_checks.problems_of(self._view.client, row)
             findings += [server.misfit(row.name, problem) for problem in misfits]
@@ -127,6 +132,13 @@ class Examination:
                 served = await self._view.serves(resources.of(row))
                 findings.append(server.configured(row.name, served=served))
         return findings
+
+    async def _stored_elsewhere(self) -> list[str]:
+        tables = self._settings.tables
+        others = [*map(resources.of, tables.kinds), *map(resources.to_watch, tables.sources)]
+        place = self._view.namespace
+        found = await stored_elsewhere(self._view.client, resources.DEPLOYMENTS, others, place)
+        return [one.full_name for one in found]
 
     async def _streams(self) -> bool | None:
         """Whether a watch may begin with all there is: tried on what nothing has."""
@@ -226,19 +238,32 @@ class Examination:
             return "you"
         return msgspec.json.decode(raw, type=_Answer).status.user_info.username
 
-    async def _key(self) -> Finding:
+    async def _key(self, surveyed: Survey) -> list[Finding]:
         name, model = self._settings.digest_key, keyring.KeySecret
         where = f"Secret {self.home}/{name}"
         try:
             secret = await api.get(self._view.client, resources.SECRETS, self.home, name, model)
             ring, _ = keyring.read(secret)
         except NotFound:
-            return keys.missing(where)
+            return [keys.missing(where)]
         except Forbidden:
-            return KEY.note(f"{where} may not be read, which is as it should be for most people")
+            return [KEY.note(f"{where} may not be read, which is as it should be for most people")]
         except Malformed as error:
-            return KEY.problem(str(error), "see `reroll key status`")
-        return keys.judge(where, ring, (secret.metadata.annotations or {}).get(keyring.CURRENT))
+            return [KEY.problem(str(error), "see `reroll key status`")]
+        current = (secret.metadata.annotations or {}).get(keyring.CURRENT)
+        used = Counter(record.k for record in self._own_records(surveyed) if record.k)
+        strange = {key_id: count for key_id, count in used.items() if key_id not in ring}
+        return [keys.judge(where, ring, current), *keys.unknown(strange, where)]
+
+    def _own_records(self, surveyed: Survey) -> Iterator[Record]:
+        """The records that are surely this installation's: by labels, others may have theirs."""
+        settings = self._settings
+        if settings.namespace_selector or settings.workload_selector:
+            return
+        for _, _, workload in surveyed.workloads:
+            is_ours = not settings.namespaces or workload.key.namespace in settings.namespaces
+            if is_ours and isinstance(workload.record, Record):
+                yield workload.record
 
     async def _metrics(self, replicas: list[Replica]) -> list[Finding]:
         port = int(self._settings.listen.rpartition(":")[2] or 8080)

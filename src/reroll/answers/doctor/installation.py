@@ -20,6 +20,7 @@ from reroll.answers.doctor.installed_settings import (
 from reroll.core.model.key import Key
 from reroll.core.model.metadata import Manifest, number_at, pick, replicas
 from reroll.core.model.podspec import given
+from reroll.core.model.unreadable import UNREADABLE
 from reroll.core.tables.kinds import Kind
 
 DEPLOYMENT = Check("Deployment")
@@ -67,7 +68,7 @@ def _installation(kind: Kind, manifest: Manifest) -> Installation | None:
         template = msgspec.json.decode(raw, type=_Template) if raw else _Template()
         raw = pick(manifest, ("spec", "selector"))
         selector = msgspec.json.decode(raw, type=_Selector) if raw else _Selector()
-    except (msgspec.DecodeError, RecursionError):
+    except UNREADABLE:
         return None
     ours = next((one for one in given(template.spec.containers) if one.is_ours), None)
     if ours is None:

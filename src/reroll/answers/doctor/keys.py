@@ -1,21 +1,14 @@
 """The Secret with the digest keys: whether it is one. Pure; no key is ever told, only ids."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from reroll.answers.doctor.findings import Check, Finding
 
 KEY = Check("digest key")
-SHORTEST = 16
-"""Bytes; shorter keys can be guessed, and with them the passwords behind the digests."""
 
 
 def judge(where: str, ring: Mapping[str, bytes], current: str | None) -> Finding:
     """`current`: what the annotation says."""
-    if short := sorted(key_id for key_id, key in ring.items() if len(key) < SHORTEST):
-        return KEY.problem(
-            f"{where}: the key {', '.join(short)} has less than {SHORTEST} bytes",
-            "make another one with `reroll key rotate`",
-        )
     if current not in ring:
         return KEY.warning(
             f"{where} does not say which of its keys is in use; {max(ring)} is taken",
@@ -27,6 +20,16 @@ def judge(where: str, ring: Mapping[str, bytes], current: str | None) -> Finding
             "`reroll key status` tells which ones can go",
         )
     return KEY.ok(f"{where} holds the key {current}")
+
+
+def unknown(key_ids: Mapping[str, int], where: str) -> Iterator[Finding]:
+    """`key_ids`: keys that records have and the Secret has not, with how many have each."""
+    for key_id, count in sorted(key_ids.items()):
+        yield KEY.warning(
+            f"{count} records have the digest key {key_id}, which {where} does not hold: it was "
+            "lost, or another installation manages the same workloads",
+            "have each installation select namespaces of its own; see `reroll key status`",
+        )
 
 
 def missing(where: str) -> Finding:

@@ -79,6 +79,17 @@ def judge(served: Served) -> Iterator[Finding]:
     yield _policies(served.apis)
 
 
+def stores(elsewhere: Collection[str]) -> Finding:
+    """`elsewhere`: the kinds that are in another store than Deployments."""
+    if not elsewhere:
+        return API.ok("all kinds are in one store, so their versions tell which change was first")
+    return API.warning(
+        f"{', '.join(elsewhere)} are in another store than Deployments, so only times tell whether "
+        "a template or its configuration changed first; in doubt it rolls",
+        "expect a restart too many now and then, or keep these kinds in one etcd",
+    )
+
+
 def configured(name: str, *, served: bool) -> Finding:
     """A kind that the config file adds."""
     if served:

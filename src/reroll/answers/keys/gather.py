@@ -1,43 +1,48 @@
 """Gathers the digest keys of an installation, and the records that need them."""
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from reroll.answers.errors import AnswerError
 from reroll.answers.keys.keys import Ring, Usage, usage
+from reroll.clock import Clock
 from reroll.core.model.key import Key
 from reroll.core.model.record import Record, read
 from reroll.core.tables.annotations import STATE
-from reroll.core.tables.catalog import Tables
-from reroll.core.tables.kinds import Kind
 from reroll.engine import keyring
+from reroll.engine.listing import Listed, Listing
 from reroll.kube import api, resources
 from reroll.kube.errors import Forbidden, Malformed, NotFound
-from reroll.kube.objects import Stub
 from reroll.kube.view import View
+from reroll.settings.table import Settings
 
 
 class KeysInUse(NamedTuple):
     ring: Ring
     usage: Usage
+    """Of the records that the controller keeps up to date."""
+    others: Usage
+    """Of the records of workloads that are not managed: nothing is lost with their keys, and any
+    user of a namespace can write one."""
 
 
-async def keys_in_use(view: View, secret: Key, tables: Tables) -> KeysInUse:
+async def keys_in_use(view: View, clock: Clock, settings: Settings, secret: Key) -> KeysInUse:
     """Raises if a record may be unread: a key must not go because of that."""
     ring = await _ring(view, secret)
-    records = [each for kind in tables.kinds for each in await _records(view, kind)]
+    listed = await Listing(view, clock, settings, secret.namespace).everything()
     if view.gaps:
         raise AnswerError(f"not all records can be seen: {'; '.join(dict.fromkeys(view.gaps))}")
-    return KeysInUse(ring, usage(records, tables.sources))
+    sources = settings.tables.sources
+    managed = [each for each in listed if each.policy.enabled]
+    others = [each for each in listed if not each.policy.enabled]
+    return KeysInUse(ring, usage(_records(managed), sources), usage(_records(others), sources))
 
 
-async def _records(view: View, kind: Kind) -> list[tuple[Key, Record]]:
-    records = []
-    for stub in await view.every(resources.of(kind), Stub):
-        record = read((stub.metadata.annotations or {}).get(STATE))
+def _records(listed: list[Listed]) -> Iterator[tuple[Key, Record]]:
+    for each in listed:
+        record = read((each.manifest.metadata.annotations or {}).get(STATE))
         if isinstance(record, Record):
-            key = Key(kind.name, stub.metadata.namespace, stub.metadata.name)
-            records.append((key, record))
-    return records
+            yield each.key, record
 
 
 async def _ring(view: View, where: Key) -> Ring:

@@ -19,6 +19,7 @@ from reroll.core.model.key import Key
 from reroll.core.model.metadata import Manifest, pick
 from reroll.core.model.podspec import PodTemplate, given
 from reroll.core.model.record import Record
+from reroll.core.model.unreadable import UNREADABLE
 from reroll.core.observe.workload import Workload, belongs_to_workload
 from reroll.core.policy.policy import Policy
 from reroll.core.tables.kinds import Kind
@@ -142,7 +143,7 @@ def _subject(one: Candidate, handled: frozenset[str]) -> Subject:
     raw = pick(one.manifest, one.kind.template)
     try:
         template = msgspec.json.decode(raw, type=PodTemplate) if raw else PodTemplate()
-    except (msgspec.DecodeError, RecursionError):
+    except UNREADABLE:
         template = PodTemplate()
     workload = one.workload
     return Subject(workload.key, one.kind, workload.annotations, template, workload.still, handled)

@@ -14,6 +14,7 @@ from reroll.answers.migration.translate import TOOLS, Tool, Translation, of_cont
 from reroll.core.model.key import Key
 from reroll.core.model.metadata import Manifest, pick, replicas
 from reroll.core.model.podspec import given
+from reroll.core.model.unreadable import UNREADABLE
 from reroll.core.tables.kinds import Kind
 
 MANAGER = "reroll"
@@ -59,7 +60,7 @@ def _of(kind: Kind, manifest: Manifest) -> Iterator[ConfiguredController]:
     raw = pick(manifest, kind.template)
     try:
         template = msgspec.json.decode(raw, type=_Template) if raw else _Template()
-    except (msgspec.DecodeError, RecursionError):
+    except UNREADABLE:
         return
     metadata = manifest.metadata
     key = Key(kind.name, metadata.namespace, metadata.name)

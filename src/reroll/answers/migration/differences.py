@@ -146,7 +146,7 @@ DIFFERENCES: tuple[Difference, ...] = (
     Difference("wave", "rolls at once for each change", "waits for a second of quiet, so that several changes are one roll (`debounce`)"),
     Difference("wave", "rolls again when a deployment changed the template and the configuration", "sees that the new pods have the new configuration already"),
     Difference("wave", "leaves a StatefulSet's pod stuck that was made with its invalid scheduler", "replaces it"),
-    Difference("wave", "publishes a plain SHA-256 of Secrets", "does the same, unless told `foreign-hashes: keyed`; its own record is keyed"),
+    Difference("wave", "publishes a plain SHA-256 of Secrets", "writes keyed digests of Secrets, unless told `foreign-hashes: same`; its own record is keyed too"),
     Difference("wave", "replaces the whole workload to write its hash", "patches the one annotation"),
     Difference("reloader", "handles Argo Rollouts only with `--is-Argo-Rollouts=true`", "handles them wherever there are any", _rollouts),
     Difference("reloader", "follows CSI classes only with `--enable-csi-integration`", "always does", _csi),
@@ -165,5 +165,5 @@ DIFFERENCES: tuple[Difference, ...] = (
     Difference("reloader", "forgets, when it is restarted, which Deployments it has paused", "ends a pause by what stands on the object"),
     Difference("reloader", "stops at the first workload that fails", "goes on with the others, and tries that one again"),
     Difference("reloader", "does not reload for a source that is deleted and made anew with other content", "rolls for it"),
-    Difference("reloader", "publishes a plain SHA-1 of Secrets", "does the same, unless told `foreign-hashes: keyed`; its own record is keyed"),
+    Difference("reloader", "publishes a plain SHA-1 of Secrets", "writes keyed digests of Secrets, unless told `foreign-hashes: same`; its own record is keyed too"),
 )  # fmt: skip

@@ -14,6 +14,7 @@ from reroll.cli.flags import add_controller_flags, add_flags
 from reroll.cli.output import add_output_flag
 from reroll.cli.show import Table, show
 from reroll.cli.targets import duration
+from reroll.clock import Clock
 from reroll.core.model.key import Key
 from reroll.kube import api, resources
 from reroll.kube.errors import Conflict, Forbidden
@@ -38,9 +39,9 @@ now or when it starts, and rolls nothing.
   reroll key rotate --controller-namespace reroll --wait --prune"""
 
 PRUNE = """\
-Take out the old keys that no record needs. What may still be needed stays, unless --force: then
-those workloads are recorded anew, which rolls nothing, and a change that was made meanwhile of
-the Secrets they use is lost.
+Take out the old keys that no managed workload needs. What is still needed stays, unless --force:
+then those workloads are recorded with the key in use, and those of them roll whose Secrets were
+written since. Records of workloads that are not managed keep no key.
 
   reroll key prune --controller-namespace reroll"""
 
@@ -85,7 +86,7 @@ def run(args: argparse.Namespace) -> int:
     settings, action = context.settings, args.key_action
 
     async def with_keys(view: View) -> int:
-        await action(Keys(view, settings), context)
+        await action(Keys(view, settings, context.clock), context)
         return Exit.OK
 
     return context.run(with_keys)
@@ -94,12 +95,12 @@ def run(args: argparse.Namespace) -> int:
 class Keys:
     """The Secret, and the records that need what is in it."""
 
-    def __init__(self, view: View, settings: Settings) -> None:
-        self._view, self._tables = view, settings.tables
+    def __init__(self, view: View, settings: Settings, clock: Clock) -> None:
+        self._view, self._settings, self._clock = view, settings, clock
         self.secret = Key("Secret", settings.namespace or view.home, settings.digest_key)
 
     async def read(self) -> KeysInUse:
-        return await keys_in_use(self._view, self.secret, self._tables)
+        return await keys_in_use(self._view, self._clock, self._settings, self.secret)
 
     async def write(self, patch: dict[str, Any]) -> None:
         _, namespace, name = self.secret
@@ -173,6 +174,7 @@ def _show(keys: Keys, state: KeysInUse, context: Context) -> None:
             {"id": each, "there": each in ring.ids, "records": count}
             for each, count in counts.items()
         ],
+        "unmanaged": len(state.others.needing(state.others.by_key.keys() - {ring.current})),
     }
     rows = [(each, _state(each, ring), str(count)) for each, count in counts.items()]
     show(context.output, document, [Table(("KEY", "STATE", "RECORDS"), rows)])

@@ -15,7 +15,7 @@ from reroll import __version__
 from reroll.cli.errors import CommandError, Exit
 from reroll.cli.files import read_yaml
 from reroll.clock import SystemClock
-from reroll.controller import logs
+from reroll.controller import bugs, logs
 from reroll.controller.bus import Bus
 from reroll.controller.context import Context
 from reroll.controller.events import Recorder
@@ -88,8 +88,10 @@ async def _main(settings: Settings, environment: Mapping[str, str]) -> None:
     )
     namespace = settings.namespace or connection.namespace or "default"
     identity = f"{environment.get('POD_NAME') or socket.gethostname()}-{secrets.token_hex(4)}"
+    loop = asyncio.get_running_loop()
+    loop.set_exception_handler(bugs.in_loop)
     for number in (signal.SIGTERM, signal.SIGINT):
-        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+        loop.add_signal_handler(number, stop.set)
     async with Client(
         connection, connections=settings.connections, on_call=metrics.called
     ) as client:

@@ -1,6 +1,6 @@
 """One decision's evidence, computed once: the snapshot, its comparison, its pins, and the time."""
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Unpack
 
 from reroll.core.decide.actions import Patch, WriteRecord
@@ -49,8 +49,29 @@ class Case:
             "why": reason.word,
             "s": self.comparison.wanted,
             "k": self.snapshot.keys.current,
+            "rv": self.snapshot.secrets_at,
         }
         return successor(self.record, self.number, **(usual | fields))
+
+    @property
+    def rewrites_at(self) -> datetime | None:
+        """When a record may be rewritten only because its key is not known here; `None`: never.
+
+        The key is lost, or another installation has it and rewrites the record too. Each has its
+        say once: from then on both trust the other's record.
+        """
+        record, comparison = self.record, self.comparison
+        if record is None or not self.has_unknown_key or comparison.changes:
+            return None
+        differs = record.s != comparison.wanted | comparison.lost
+        may_be_lost = comparison.lost and self.snapshot.handovers < _A_SAY_EACH
+        return record.at + REWRITE if differs or may_be_lost else None
+
+    @property
+    def has_unknown_key(self) -> bool:
+        """Whether the digests of Secrets in its record say nothing here."""
+        record, keys = self.record, self.snapshot.keys
+        return record is not None and (record.k not in keys or bool(self.comparison.lost))
 
     @property
     def number(self) -> int:
@@ -62,4 +83,7 @@ class Case:
         return max(number, int(self.now.timestamp()))
 
 
+REWRITE = timedelta(minutes=1)
+"""How old a record with an unknown key gets before it is rewritten."""
+_A_SAY_EACH = 2
 _ON_TEMPLATE = frozenset((Strategy.STAMP, Strategy.ENV, Strategy.RESTART))

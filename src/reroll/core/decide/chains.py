@@ -37,10 +37,17 @@ def decide(snapshot: Snapshot, now: datetime, dialects: Dialects = ALL) -> Plan:
     plan = _too_large(plan) or plan
     pause = case.pause
     if pause and pause.until and plan.reason is not Reason.RESUMED:
-        look_at = min(plan.look_at, pause.until) if plan.look_at else pause.until
-        plan = msgspec.structs.replace(plan, look_at=look_at)
+        plan = _looked_at(plan, pause.until)
+    if plan.record is None and (rewrites_at := case.rewrites_at):
+        plan = _looked_at(plan, rewrites_at)
     problems = snapshot.policy.problems + _problems(case)
     return msgspec.structs.replace(plan, problems=problems) if problems else plan
+
+
+def _looked_at(plan: Plan, at: datetime) -> Plan:
+    """The plan, with another look at that time at the latest."""
+    look_at = min(plan.look_at, at) if plan.look_at else at
+    return msgspec.structs.replace(plan, look_at=look_at)
 
 
 def _draft(case: Case) -> Draft:

@@ -166,8 +166,10 @@ def unrecorded(case: Case) -> Draft | None:
     record, comparison = case.record, case.comparison
     if comparison.changes or record is None:
         return None
-    if comparison.lost:
-        return _recorded(case.recorded(Reason.KEY_LOST))
+    if case.has_unknown_key:
+        is_due = case.rewrites_at is not None and case.now >= case.rewrites_at
+        reason = Reason.KEY_LOST if comparison.lost else Reason.RECORDED
+        return _recorded(case.recorded(reason)) if is_due else None
     if record.s == comparison.wanted:
         return None
     is_other_key = record.k != case.snapshot.keys.current
@@ -250,7 +252,7 @@ def rolled_elsewhere(case: Case) -> Draft | None:
     changes = case.comparison.changes
     if not changes or case.pins.task or not all(_pods_have(case, one) for one in changes):
         return None
-    fields: RecordFields = {"s": case.comparison.started_with}
+    fields: RecordFields = {"s": case.comparison.started_with, "todo": None}
     fields |= case.pins.adopted(case.now)
     return _recorded(case.recorded(Reason.ROLLED_ELSEWHERE, **fields))
 

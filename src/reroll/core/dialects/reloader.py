@@ -201,7 +201,7 @@ def _read(told: PolicyInput, options: Options) -> Opinion:
 def _terms(options: Options) -> tuple[Term, Term]:
     """For what counts anyway, and for what counts if it carries the mark that is searched for."""
     ignored = frozenset((IGNORED,))
-    on_create, on_delete, hashed = options.on_create, options.on_delete, not options.keyed
+    on_create, on_delete, hashed = options.on_create, options.on_delete, bool(options.plain)
     counts = Term(NAME, ignored, "", on_create, on_delete, hashed)
     return counts, Term(NAME, ignored, MATCHED, on_create, on_delete, hashed)
 

@@ -15,14 +15,17 @@ from reroll.core.dialects.rows import Options, Plain, Roll
 from reroll.core.model.content import Content
 from reroll.core.model.key import Key
 from reroll.core.model.marks import Mark
+from reroll.core.model.unreadable import UNREADABLE
 from reroll.core.observe.snapshot import Change, Snapshot
 from reroll.core.observe.workload import Workload
+from reroll.core.policy.references import Use
 from reroll.core.tables.kinds import Strategy
 
 NAME = "reloader"
 LAST_RELOADED = "reloader.stakater.com/last-reloaded-from"
 VARIABLE = "STAKATER_"
 DELETED = hashlib.sha1(b"__RELOADER_EMPTY_DELETE_MARKER__", usedforsecurity=False).hexdigest()
+_HASH_LENGTH = 40
 _WRITTEN_WITH = frozenset((Strategy.STAMP, Strategy.ENV, Strategy.TRIGGER, Strategy.RECREATE))
 
 
@@ -61,15 +64,30 @@ def _letters(text: str) -> Iterator[str]:
         after_letter = is_letter
 
 
-def carrier(workload: Workload, source: Key) -> int:
-    """The container that gets the mark: one that mounts the source, or else uses it, or the first.
+class Carriers:
+    """The containers of a workload that get marks; a roll may be for very many sources."""
 
-    The first too if only init containers use it.
-    """
-    places = {each.name: place for place, each in reversed(tuple(enumerate(workload.containers)))}
-    uses = [use for use in workload.uses if (use.kind, use.name) == (source.kind, source.name)]
-    by_mount = [use for use in uses if use.mounted] or uses
-    return min((places[u.container] for u in by_mount if u.container in places), default=0)
+    def __init__(self, workload: Workload) -> None:
+        containers = tuple(reversed(tuple(enumerate(workload.containers))))
+        self._places = {each.name: place for place, each in containers}
+        self._holding = {name: place for place, each in containers for name in each.env or ()}
+        self._uses: dict[tuple[str, str], list[Use]] = {}
+        for use in workload.uses:
+            self._uses.setdefault((use.kind, use.name), []).append(use)
+
+    def holding(self, variable: str) -> int | None:
+        """The first one that has this variable."""
+        return self._holding.get(variable)
+
+    def of(self, source: Key) -> int:
+        """One that mounts the source, or else uses it, or the first.
+
+        The first too if only init containers use it.
+        """
+        uses = self._uses.get((source.kind, source.name), [])
+        by_mount = [use for use in uses if use.mounted] or uses
+        places = self._places
+        return min((places[u.container] for u in by_mount if u.container in places), default=0)
 
 
 def marks(roll: Roll, options: Options) -> tuple[Mark, ...]:
@@ -78,8 +96,9 @@ def marks(roll: Roll, options: Options) -> tuple[Mark, ...]:
     if options.annotate or not roll.seen.workload.containers:
         return (_annotation(roll, roll.changes[-1], options),)
     # Two names may come to one variable: then it tells of the last.
-    found = {mark.name: mark for mark in (_variable(roll, c, options) for c in roll.changes)}
-    return tuple(found.values())
+    carriers = Carriers(roll.seen.workload)
+    each = (_variable(roll, change, options, carriers) for change in roll.changes)
+    return tuple({mark.name: mark for mark in each}.values())
 
 
 def acted(seen: Snapshot, _: tuple[Change, ...], options: Options) -> bool:
@@ -93,7 +112,8 @@ def acted(seen: Snapshot, _: tuple[Change, ...], options: Options) -> bool:
         told = [seen.workload.marks.get(variable(reference.source))]
         told += [last.hash] if last and last.name == name else []
         now = content.hash_of(NAME)
-        if any(each and (each == now or (options.keyed and len(each) == 40)) for each in told):
+        keyed = options.is_keyed(reference.source, seen.workload.key.namespace)
+        if any(each and (each == now or (keyed and len(each) == _HASH_LENGTH)) for each in told):
             return True
     return False
 
@@ -101,16 +121,16 @@ def acted(seen: Snapshot, _: tuple[Change, ...], options: Options) -> bool:
 def _last(text: str | None) -> Reloaded | None:
     try:
         return msgspec.json.decode(text, type=Reloaded) if text else None
-    except msgspec.DecodeError:
+    except UNREADABLE:
         return None
 
 
-def _variable(roll: Roll, change: Change, options: Options) -> Mark:
+def _variable(roll: Roll, change: Change, options: Options, carriers: Carriers) -> Mark:
     seen = roll.seen.workload
     name, value = variable(change.reference.source), _hash(roll, change, options)
-    holding = [place for place, each in enumerate(seen.containers) if name in (each.env or ())]
-    place = holding[0] if holding else carrier(seen, change.reference.source)
-    if value is None and not holding:
+    holding = carriers.holding(name)
+    place = carriers.of(change.reference.source) if holding is None else holding
+    if value is None and holding is None:
         value = DELETED  # Nothing to take away, so what it is in an annotation.
     if value is not None and seen.marks.get(name) == value:
         # The pods have something else, or there would be no roll: the same value replaces none.
@@ -125,7 +145,7 @@ def _annotation(roll: Roll, change: Change, options: Options) -> Mark:
         name=source.name,
         namespace=source.namespace,
         hash=_hash(roll, change, options) or DELETED,
-        container_refs=[seen.containers[carrier(seen, source)].name] if seen.containers else [],
+        container_refs=[seen.containers[Carriers(seen).of(source)].name] if seen.containers else [],
         observed_at=int(roll.record.at.astimezone(UTC).timestamp()),
     )
     return Mark(LAST_RELOADED, msgspec.json.encode(told).decode())
@@ -133,7 +153,9 @@ def _annotation(roll: Roll, change: Change, options: Options) -> Mark:
 
 def _hash(roll: Roll, change: Change, options: Options) -> str | None:
     """`None` of a source that is gone."""
-    content = roll.seen.sources.get(change.reference.source)
+    source = change.reference.source
+    content = roll.seen.sources.get(source)
     if not isinstance(content, Content):
         return None
-    return roll.wanted[change.entry] if options.keyed else content.hash_of(NAME)
+    keyed = options.is_keyed(source, roll.seen.workload.key.namespace)
+    return roll.wanted[change.entry] if keyed else content.hash_of(NAME)

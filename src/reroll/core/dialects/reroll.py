@@ -13,6 +13,7 @@ import msgspec
 
 from reroll.core.dialects.rows import Dialect, Opinion, Options, Place, PolicyInput, Roll, Word
 from reroll.core.model.content import Term, allows
+from reroll.core.model.injection import KIND as INJECTION
 from reroll.core.model.key import Key, Problem
 from reroll.core.model.marks import Mark
 from reroll.core.policy.durations import parse_duration, parse_time
@@ -24,6 +25,8 @@ from reroll.core.tables.annotations import (
     DOMAIN,
     ENABLED,
     IGNORE,
+    INJECTION_READERS,
+    INJECTION_WRITERS,
     PIN_MODES,
     STAMP,
     STAMP_ENV,
@@ -166,15 +169,24 @@ def ignores(annotations: Mapping[str, str]) -> bool:
     return text is not None and _boolean(text)
 
 
-def allowed_namespaces(annotations: Mapping[str, str]) -> frozenset[str]:
-    """The namespaces that a source lets refer to it, besides its own."""
-    listed, _ = items_of(annotations.get(ALLOW_FROM), ALLOW_FROM)
+def namespaces_in(annotations: Mapping[str, str], consent: str) -> frozenset[str]:
+    """The namespaces, or globs of them, that an annotation of consent lists."""
+    listed, _ = items_of(annotations.get(consent), consent)
     return frozenset(listed)
 
 
-def consents(annotations: Mapping[str, str] | None, namespace: str) -> bool:
-    """Whether an object lets another namespace use it."""
-    return allows(allowed_namespaces(annotations or {}), namespace)
+def consents(annotations: Mapping[str, str] | None, namespace: str, consent: str) -> bool:
+    """Whether an object lets a namespace do what this annotation of consent is for.
+
+    Each consent is an annotation of its own; none follows from another.
+    """
+    return allows(namespaces_in(annotations or {}, consent), namespace)
+
+
+def lets(annotations: Mapping[str, str] | None, user: Key) -> bool:
+    """Whether a source lets an object of another namespace use it."""
+    consent = INJECTION_READERS if user.kind == INJECTION else ALLOW_FROM
+    return consents(annotations, user.namespace, consent)
 
 
 # The row of the table
@@ -226,6 +238,18 @@ def _words(_: Options) -> tuple[Word, ...]:
             (Place.SOURCE,),
             "the namespaces whose workloads may name this source; globs",
             "team-a, team-b",
+        ),
+        Word(
+            INJECTION_READERS,
+            (Place.SOURCE,),
+            "the namespaces whose Injections may read the values of this source; globs",
+            "team-a",
+        ),
+        Word(
+            INJECTION_WRITERS,
+            (Place.TARGET,),
+            "the namespaces whose Injections may write to this object; globs",
+            "team-a",
         ),
         Word(STATE, (Place.RECORD,), "the record, what it last rolled with"),
         Word(PINS, (Place.MARK,), "the copies that pods of this template use"),

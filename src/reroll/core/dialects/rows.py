@@ -19,6 +19,7 @@ from reroll.core.observe.snapshot import Change, Snapshot
 from reroll.core.policy.policy import Claim, Pause, Policy, Repair
 from reroll.core.tables.catalog import TABLES, Tables
 from reroll.core.tables.kinds import Kind, Strategy
+from reroll.core.tables.source_kinds import SOURCE_KINDS
 
 
 class Place(StrEnum):
@@ -28,6 +29,7 @@ class Place(StrEnum):
     TEMPLATE = "pod template"
     NAMESPACE = "Namespace"
     SOURCE = "source"
+    TARGET = "target of an Injection"
     RECORD = "workload, written"
     MARK = "pod template, written"
 
@@ -59,8 +61,16 @@ class Options(msgspec.Struct, frozen=True):
     on_delete: bool = False
     """Whether sources that appear or go away roll what Reloader's annotations opted in."""
 
-    keyed: bool = False
-    """Digests of ours stand in for the hashes of other tools, which give weak passwords away."""
+    plain: frozenset[str] = frozenset(row.name for row in SOURCE_KINDS if not row.keyed)
+    """The kinds of sources whose hashes are written as other tools compute them. For the others,
+    digests of ours stand in, which give no weak password away."""
+
+    def is_keyed(self, source: Key, home: str) -> bool:
+        """Whether no plain hash of a source may get into a workload of this namespace.
+
+        A source of another namespace let it be named; that is no consent to have it guessed.
+        """
+        return source.namespace != home or source.kind not in self.plain
 
     def name(self, key: str) -> str:
         return self.names.get(key, key)
@@ -116,6 +126,8 @@ class OfValues(NamedTuple):
     sources: tuple[Key, ...]
     marks: Callable[[Mapping[Key, Mapping[str, bytes]]], tuple[Mark, ...]]
     """Sources that are not there do not exist."""
+    keyed: Callable[[str], tuple[Mark, ...]]
+    """The marks with a keyed stamp instead, where no plain hash may be written."""
 
 
 class Plain(NamedTuple):

@@ -155,7 +155,7 @@ class Dialects:
         self, by: Collection[str], strategy: Strategy | None
     ) -> tuple[MarksOfValues, ...]:
         """What makes more marks, out of values, for a workload that is in by these."""
-        if strategy is not Strategy.STAMP or self.options.keyed:
+        if strategy is not Strategy.STAMP or not self.options.plain:
             return ()
         return tuple(row.of_values for row in self.rows if row.of_values and row.name in by)
 

@@ -107,7 +107,7 @@ def _extra(told: PolicyInput) -> tuple[tuple[Pattern, ...], tuple[Problem, ...]]
 def _marks(roll: Roll, options: Options) -> tuple[Mark, ...]:
     """Without the hash, which needs the values themselves."""
     match roll.strategy:
-        case Strategy.STAMP if options.keyed:
+        case Strategy.STAMP if not options.plain:
             return (Mark(HASH, roll.stamp),)
         case Strategy.ENV:
             return (Mark(STAMP_ENV, roll.stamp, container=0),)
@@ -125,7 +125,11 @@ def _of_values(key: Key, spec: PodSpec | None, annotations: Mapping[str, str]) -
     ]  # fmt: skip
     found = wanted(key.namespace, spec, extra)
     sources = tuple(dict.fromkeys(one.source for one in found))
-    return OfValues(sources, lambda contents: (Mark(HASH, config_hash(found, contents)),))
+    return OfValues(
+        sources,
+        marks=lambda contents: (Mark(HASH, config_hash(found, contents)),),
+        keyed=lambda stamp: (Mark(HASH, stamp),),
+    )
 
 
 def _first_items(text: str | None) -> list[str]:
@@ -136,7 +140,9 @@ def _first_items(text: str | None) -> list[str]:
 def _acted(seen: Snapshot, changes: tuple[Change, ...], options: Options) -> bool:
     """Whether Wave wrote its hash: the marks are not as we left them, and a change is new to us."""
     is_theirs = len(seen.workload.marks.get(HASH, "")) == _HASH_LENGTH
-    return is_theirs and (bool(changes) or options.keyed)
+    home = seen.workload.key.namespace
+    keyed = any(options.is_keyed(reference.source, home) for reference in seen.references)
+    return is_theirs and (bool(changes) or keyed or not options.plain)
 
 
 def _source_marks(annotations: Mapping[str, str], _: Options) -> frozenset[str]:

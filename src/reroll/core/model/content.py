@@ -4,6 +4,8 @@ from fnmatch import fnmatchcase
 
 import msgspec
 
+from reroll.core.model.injection import KIND as INJECTION
+from reroll.core.model.key import Key
 from reroll.core.model.moment import Moment
 
 
@@ -55,6 +57,9 @@ class Content(msgspec.Struct, frozen=True, gc=False):
     hashes: tuple[tuple[str, str], ...] = ()
     """The hashes that other tools make of it, by dialect; only where a workload needs one."""
     allow_from: frozenset[str] = frozenset()
+    """The namespaces whose workloads may name it, besides its own."""
+    readers: frozenset[str] = frozenset()
+    """The namespaces whose Injections may read it, besides its own."""
     created: bool = False
     """It is what the source came into being with, as far as is known."""
     immutable: bool = False
@@ -75,8 +80,12 @@ class Content(msgspec.Struct, frozen=True, gc=False):
         return frozenset(next(iter(self.digests.values()), {}))
 
     def allows(self, namespace: str) -> bool:
-        """Whether it lets another namespace refer to it."""
+        """Whether it lets workloads of another namespace refer to it."""
         return allows(self.allow_from, namespace)
+
+    def lets(self, user: Key) -> bool:
+        """Whether it lets an object of another namespace use it: a workload, or an Injection."""
+        return allows(self.readers if user.kind == INJECTION else self.allow_from, user.namespace)
 
     def has_hashes_for(self, terms: tuple[Term, ...]) -> bool:
         return all(self.hash_of(term.dialect) for term in terms if term.hashed)
@@ -86,5 +95,5 @@ class Content(msgspec.Struct, frozen=True, gc=False):
 
 
 def allows(allow_from: frozenset[str], namespace: str) -> bool:
-    """Whether one of these globs, of the annotation `allow-from`, means a namespace."""
+    """Whether one of these globs, of an annotation of consent, means a namespace."""
     return namespace in allow_from or any(fnmatchcase(namespace, glob) for glob in allow_from)

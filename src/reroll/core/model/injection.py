@@ -23,6 +23,8 @@ SOURCES = tuple(row.name for row in SOURCE_KINDS if not row.group)
 """ConfigMap and Secret."""
 LARGEST = 256 * 1024
 """Bytes of a value: every watcher of an object receives all of it."""
+MANAGER = "reroll-injection/"
+"""How the field manager of every Injection begins."""
 LONGEST_MANAGER = 128
 _NOT_IN_NAMES = re.compile(r"\W")
 UNWRITABLE = "a value cannot be written to metadata, status, apiVersion or kind"
@@ -132,7 +134,7 @@ class Injection(msgspec.Struct, frozen=True, gc=False):
     @property
     def manager(self) -> str:
         """The field manager: one for each Injection, so that `managedFields` names it."""
-        name = f"reroll-injection/{self.key.namespace}/{self.key.name}"
+        name = f"{MANAGER}{self.key.namespace}/{self.key.name}"
         if len(name) <= LONGEST_MANAGER:
             return name
         short = hashlib.sha256(name.encode()).hexdigest()[:10]

@@ -5,6 +5,7 @@ from typing import TypeVar
 
 import msgspec
 
+from reroll.core.model.unreadable import UNREADABLE
 from reroll.core.tables.kinds import Kind, Path
 
 
@@ -18,6 +19,14 @@ class Owner(msgspec.Struct, gc=False, rename="camel"):
     @property
     def group_and_kind(self) -> tuple[str, str]:
         return self.api_version.rpartition("/")[0], self.kind
+
+
+LONGEST_VERSION = 40
+"""Digits of a resource version; etcd counts with 64 bits."""
+
+
+def version_number(text: str) -> int:
+    return int(text) if text.isdecimal() and len(text) <= LONGEST_VERSION else 0
 
 
 class Metadata(msgspec.Struct, gc=False, rename="camel"):
@@ -36,7 +45,7 @@ class Metadata(msgspec.Struct, gc=False, rename="camel"):
     @property
     def version(self) -> int:
         """The resource version as a number; 0 where a server's versions are not numbers."""
-        return int(self.resource_version) if self.resource_version.isdecimal() else 0
+        return version_number(self.resource_version)
 
 
 class Manifest(msgspec.Struct, gc=False):
@@ -107,5 +116,5 @@ def value_in(raw: msgspec.Raw | None, type_: type[T]) -> T | None:
         return None
     try:
         return msgspec.json.decode(raw, type=type_)
-    except (msgspec.DecodeError, RecursionError):
+    except UNREADABLE:
         return None

@@ -10,6 +10,8 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from reroll.core.model.unreadable import UNREADABLE
+
 T = TypeVar("T")
 
 
@@ -123,7 +125,7 @@ def fingerprint(raw: msgspec.Raw, *, loose: bool) -> bytes:
     """
     said = bytes(raw)
     if loose:
-        with suppress(msgspec.DecodeError, RecursionError):
+        with suppress(*UNREADABLE):
             said = msgspec.json.encode(without_empty(msgspec.json.decode(raw)), order="sorted")
     return hashlib.blake2b(said, digest_size=16).digest()
 
@@ -134,3 +136,12 @@ def without_empty(value: Any) -> Any:
         left = ((key, without_empty(each)) for key, each in value.items())
         return {key: each for key, each in left if each not in ({}, [], None)}
     return [without_empty(each) for each in value] if isinstance(value, list) else value
+
+
+def without_nulls(value: Any) -> Any:
+    """The value less what is null, however deep: the API server reads null as absent."""
+    if isinstance(value, dict):
+        return {key: without_nulls(each) for key, each in value.items() if each is not None}
+    if isinstance(value, list):
+        return [without_nulls(each) for each in value if each is not None]
+    return value

@@ -9,6 +9,8 @@ from typing import Annotated, TypedDict, Unpack
 
 import msgspec
 
+from reroll.core.model.unreadable import UNREADABLE
+
 VERSION = 1
 LAST = 2**53
 """The last number there is. Only who writes it by hand gets there, and loses no more than undo."""
@@ -35,6 +37,8 @@ class Record(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     v: int = VERSION
     k: str = ""
     """The id of the HMAC key that the Secrets' digests were made with."""
+    rv: int = 0
+    """The highest version of these Secrets: what is later was written after they were digested."""
     rolled: Time | None = None
     by: list[str] | None = None
     """The entries whose change caused the last roll."""
@@ -56,6 +60,7 @@ class RecordFields(TypedDict, total=False):
     why: str
     s: dict[str, str]
     k: str
+    rv: int
     rolled: datetime | None
     by: list[str] | None
     keys: list[str] | None
@@ -80,7 +85,7 @@ def read(text: str | None) -> Record | Unreadable | None:
         return None
     try:
         record = _decoder.decode(text)
-    except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
+    except UNREADABLE:
         return Unreadable("it is not the JSON that was written")
     if record.v != VERSION:
         return Unreadable(f"its version is {record.v}, this program writes version {VERSION}")

@@ -10,6 +10,7 @@ import msgspec
 from reroll.core.model.content import Content, Term
 from reroll.core.model.digest import ABSENT, AWAITED, reference_digest
 from reroll.core.model.moment import Moment
+from reroll.core.model.record import Record
 from reroll.core.model.reference import Reference
 from reroll.core.observe.snapshot import Absence, Change, Comparison, Snapshot
 from reroll.core.revisions.copies import copy_names
@@ -46,7 +47,7 @@ class _Ledger:
         self.missing: list[Reference] = []
         self.unread: list[Reference] = []
         self.gone: dict[str, str] = {}
-        self.lost = False
+        self.lost: dict[str, str] = {}
 
     def add(self, reference: Reference) -> None:
         snapshot = self._snapshot
@@ -94,7 +95,7 @@ class _Ledger:
         if changed is False and recorded not in _NEVER_THERE:
             changed = self._snapshot.may_have_rolled(content.changed)
         if changed is None:
-            self.lost = True
+            self.lost[entry] = recorded or ""
         elif changed:
             keys = _keys(reference, content)
             self.changes.append(Change(reference, entry, content.changed, keys, _by(terms)))
@@ -107,7 +108,9 @@ def _kept(seen: Snapshot, reference: Reference, recorded: str | None) -> str | N
     made in the meantime.
     """
     since = seen.gone.get(reference.source, 0)
-    replaced = seen.workload.replaces_pods and 0 < since <= seen.workload.template.after
+    replaced = (
+        seen.workload.replaces_pods and seen.ordered and 0 < since <= seen.workload.template.after
+    )
     return None if recorded in _NEVER_THERE or replaced else recorded
 
 
@@ -148,7 +151,9 @@ def _has_changed(
         if record.k == seen.keys.current:
             return digest != recorded
         now = reference_digest(reference, content, record.k)
-        return None if now is None else now != recorded
+        if now is None:
+            return _is_written_after(seen, record, content.changed) or None
+        return now != recorded
     if reference.source.kind in _TOLD_BY_PODS or (reference.required and content.created):
         # No pod can have started without a required source, so its first content is no news.
         return False
@@ -164,7 +169,7 @@ def _has_changed(
         return ours == pin and pin not in copy_names(reference.source, content)
     if record is None:
         # Not adopted yet, but the change was watched after the workload was: its pods are older.
-        return 0 < seen.workload.seen <= changed.after
+        return seen.ordered and 0 < seen.workload.seen <= changed.after
     if reference.pattern:
         # A glob that the record knows found one more source.
         return appears and reference.pattern in record.s
@@ -177,17 +182,33 @@ def _has_changed(
     )
 
 
+def _is_written_after(seen: Snapshot, record: Record, changed: Moment) -> bool:
+    """Whether a content came after a record with a key that is not known here; in doubt, yes."""
+    if record.rv:
+        return changed.by > record.rv
+    # A record of an older release: what is later than the workload itself, or by the clocks.
+    version = seen.workload.version if seen.ordered else 0
+    written = Moment(by=version, at=record.at.replace(microsecond=0))
+    return changed.is_later_than(written) is not False
+
+
 def oldest_pods(seen: Snapshot) -> Moment:
     """When the template took effect that the oldest of its pods may have."""
     back = seen.workload.back
-    return back.since if back else seen.workload.template
+    since = back.since if back else seen.workload.template
+    return since if seen.ordered else Moment(at=since.at)
 
 
 def is_newer_than_pods(seen: Snapshot, changed: Moment) -> bool:
     """Whether a content came after the pods' template, as well as that is known; in doubt, yes."""
     if not seen.workload.replaces_pods:
         return True
-    template = oldest_pods(seen)
-    if seen.history is not None and seen.history.newest is not None:
-        template = msgspec.structs.replace(template, at=seen.history.newest)
+    template, history = oldest_pods(seen), seen.history
+    if history is None or history.newest is None:
+        return template.is_later_than(changed) is not True
+    by_version = template.is_later_than(msgspec.structs.replace(changed, at=None))
+    if by_version is None and seen.ordered and 0 < history.version < changed.by:
+        # The clocks of two API servers may disagree, and some writes leave no time behind.
+        return True
+    template = msgspec.structs.replace(template, at=history.newest)
     return template.is_later_than(changed) is not True

@@ -9,6 +9,7 @@ import msgspec
 
 from reroll.core.model.metadata import Fields, Manifest
 from reroll.core.model.podspec import given
+from reroll.core.model.unreadable import UNREADABLE
 from reroll.core.observe.progress import is_observed
 from reroll.core.tables.kinds import Counts, Kind
 
@@ -159,5 +160,5 @@ def _trouble(counts: Counts, fields: Fields) -> str:
 def _status(manifest: Manifest) -> _Status:
     try:
         return _decoder.decode(manifest.status or b"{}")
-    except (msgspec.DecodeError, RecursionError):
+    except UNREADABLE:
         return _Status()

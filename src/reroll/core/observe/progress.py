@@ -4,6 +4,8 @@ from typing import Annotated
 
 import msgspec
 
+from reroll.core.model.unreadable import UNREADABLE
+
 
 class _Progress(msgspec.Struct, gc=False, rename="camel"):
     """A DaemonSet counts nodes, and an Argo Rollout writes its generation as text."""
@@ -31,5 +33,5 @@ def is_complete(status: msgspec.Raw, generation: int) -> bool:
 def _progress(status: msgspec.Raw) -> _Progress:
     try:
         return msgspec.json.decode(status or b"{}", type=_Progress)
-    except (msgspec.DecodeError, RecursionError):
+    except UNREADABLE:
         return _Progress()

@@ -28,8 +28,11 @@ class History(msgspec.Struct, frozen=True, gc=False):
     """What the revisions of a workload tell: read only where nobody watched it happen."""
 
     newest: datetime | None = None
+    """When the current one was made."""
     latest: Record | None = None
     """The copy of a record with the highest number."""
+    version: int = 0
+    """The resource version of the current one: not even its status was written since."""
     left: bool = False
     """That copy is on another revision than the current one: it was gone back from."""
 
@@ -39,6 +42,9 @@ class Keys(msgspec.Struct, frozen=True, gc=False):
 
     current: str = ""
     known: frozenset[str] = frozenset(("",))
+
+    def __contains__(self, key_id: object) -> bool:
+        return key_id in self.known or key_id == self.current
 
 
 class Snapshot(msgspec.Struct, frozen=True, gc=False):
@@ -52,6 +58,12 @@ class Snapshot(msgspec.Struct, frozen=True, gc=False):
     gone: Mapping[Key, int] = {}
     """For sources that are missing: the version after which they were, where that is known."""
     keys: Keys = Keys()
+    ordered: bool = True
+    """Its version and those of its sources are of one store, so they tell which was first."""
+    secrets_at: int = 0
+    """The highest version of those of its sources that are digested with a key."""
+    handovers: int = 0
+    """How often its record changed between a key of ours and one that is not known here."""
     patterns: tuple[str, ...] = ()
     """The globs of the policy: a source that one of them finds later counts as changed."""
     history: History | None = None
@@ -130,8 +142,9 @@ class Comparison(msgspec.Struct, frozen=True, gc=False):
     unread: tuple[Reference, ...] = ()
     gone: dict[str, str] = {}
     """Of sources that went away: what pods have of them that start now."""
-    lost: bool = False
-    """Secrets could not be compared: the key of the record is gone."""
+    lost: dict[str, str] = {}
+    """Of Secrets whose recorded digests have a key that is not known here: those digests. None of
+    these was written after the record."""
 
     @property
     def started_with(self) -> dict[str, str]:

@@ -7,8 +7,9 @@ import msgspec
 from reroll.core.model.key import Key, Problem
 from reroll.core.model.marks import Carrier
 from reroll.core.model.metadata import Manifest, pick, value_in
-from reroll.core.model.podspec import Container, PodTemplate, fingerprint, given
+from reroll.core.model.podspec import Container, PodTemplate, fingerprint, given, without_nulls
 from reroll.core.model.record import Record, Unreadable
+from reroll.core.model.unreadable import UNREADABLE
 from reroll.core.policy.beside import NOTHING, Beside, found_beside
 from reroll.core.policy.references import Use, uses
 from reroll.core.policy.vocabulary import Vocabulary
@@ -134,6 +135,15 @@ def _decode(
         missing = kind.template and not kind.borrows_template
         return PodTemplate(), (Problem(f"{path} of {where} is not there"),) if missing else ()
     try:
-        return msgspec.json.decode(raw, type=PodTemplate), ()
-    except (msgspec.DecodeError, RecursionError) as error:
-        return PodTemplate(), (Problem(f"{path} of {where} is not a pod template: {error}"),)
+        return _template(raw), ()
+    except UNREADABLE as error:
+        why = str(error) if isinstance(error, msgspec.DecodeError) else type(error).__name__
+        return PodTemplate(), (Problem(f"{path} of {where} is not a pod template: {why}"),)
+
+
+def _template(raw: msgspec.Raw) -> PodTemplate:
+    try:
+        return msgspec.json.decode(raw, type=PodTemplate)
+    except msgspec.ValidationError:
+        # Custom resources keep what the API server's own kinds lose: null, which means absent.
+        return msgspec.convert(without_nulls(msgspec.json.decode(raw)), PodTemplate)

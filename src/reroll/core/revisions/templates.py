@@ -3,11 +3,10 @@
 Pure.
 """
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-import msgspec
-
-from reroll.core.model.metadata import Manifest, pick
+from reroll.core.model.metadata import Manifest, pick, value_in
 from reroll.core.revisions.pins import PINS, Pins, read_pins, rewrites
 from reroll.core.tables.kinds import Kind
 
@@ -21,13 +20,18 @@ class TemplatePins(NamedTuple):
 def template_pins(kind: Kind, manifest: Manifest) -> TemplatePins | None:
     """The pins of a workload; `None` if it has none."""
     raw = pick(manifest, kind.template)
-    return of_template(msgspec.json.decode(raw)) if raw and PINS.encode() in bytes(raw) else None
+    has_pins = raw and PINS.encode() in bytes(raw)
+    return of_template(value_in(raw, dict[str, Any]) or {}) if has_pins else None
 
 
 def of_template(template: dict[str, Any]) -> TemplatePins | None:
     """The pins of a pod template, or of a pod, which has the same fields."""
-    annotations = (template.get("metadata") or {}).get("annotations") or {}
-    pins = read_pins(str(annotations.get(PINS, "")))
+    text = _below(_below(_below(template, "metadata"), "annotations"), PINS)
+    pins = read_pins(text) if isinstance(text, str) else {}
     if not pins:
         return None
     return TemplatePins(pins, in_template=not any(rewrites(template.get("spec") or {}, pins)))
+
+
+def _below(here: Any, name: str) -> Any:
+    return here.get(name) if isinstance(here, Mapping) else None

@@ -20,6 +20,15 @@ IGNORE = DOMAIN + "ignore"
 
 
 ALLOW_FROM = DOMAIN + "allow-from"
+"""On a source: the namespaces whose workloads may name it."""
+
+
+INJECTION_READERS = DOMAIN + "injection-readers"
+"""On a source: the namespaces whose Injections may read its values."""
+
+
+INJECTION_WRITERS = DOMAIN + "injection-writers"
+"""On a target: the namespaces whose Injections may write to it."""
 
 
 HOLD = DOMAIN + "hold"

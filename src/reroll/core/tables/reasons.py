@@ -9,9 +9,7 @@ from typing import Literal
 
 Severity = Literal["Normal", "Warning"]
 
-WARNING, EVENT, HOLDS, DELIBERATE, LASTING, QUIET, OUT, POLLED, CONTESTED = (
-    1 << n for n in range(9)
-)
+WARNING, EVENT, HOLDS, DELIBERATE, LASTING, QUIET, OUT, POLLED = (1 << n for n in range(8))
 """The columns of a row; `Reason` says what each means."""
 
 
@@ -35,8 +33,6 @@ class Reason(Enum):
         """The workload is not managed."""
         self.polled = bool(columns & POLLED)
         """It may end without a change of anything that an Injection watches."""
-        self.contested = bool(columns & CONTESTED)
-        """It ends when another Injection changes."""
         self.condition = condition
         """The condition of an Injection that is true with it."""
 
@@ -53,7 +49,7 @@ class Reason(Enum):
     UNDONE = "Undone", EVENT, "it was taken back to an earlier revision: the current configuration is declined"
     RECORD_RESTORED = "RecordRestored", EVENT, "another writer removed, spoilt or set back its record: the record is restored, nothing is rolled"
     KEY_ROTATED = "KeyRotated", 0, "its record is rewritten with the current digest key, nothing is rolled"
-    KEY_LOST = "KeyLost", EVENT, "the digest key of its record is gone: its Secrets are recorded with the current key, nothing is rolled"
+    KEY_LOST = "KeyLost", EVENT, "the digest key of its record is not known here, so it was lost or is that of another installation: its Secrets are recorded with the current key, nothing is rolled"
     PINNED = "Pinned", 0, "its pods now use copies of its sources, each revision its own"
     UNPINNED = "Unpinned", 0, "revisions are off for it: its pods use its sources themselves again"
     RELEASED = "Released", 0, "it was released from the revision it was held at: it rolls with the current configuration"
@@ -79,19 +75,22 @@ class Reason(Enum):
     WAITING = "Waiting", HOLDS, "the content of its sources is being read"
     EVICTION_REFUSED = "EvictionRefused", WARNING | EVENT | HOLDS, "a pod cannot be evicted now; the eviction is tried again"
     RELOAD_REFUSED = "ReloadRefused", WARNING | EVENT | HOLDS, "a pod did not accept the request to reload its configuration; the request is tried again"
+    JOB_RUNNING = "JobRunning", WARNING | EVENT | HOLDS | DELIBERATE, "its CronJob forbids two Jobs at once (concurrencyPolicy), and one is running; the next one is started when that has ended"
     LOOKING_BACK = "LookingBack", HOLDS, "its revisions are being read to see what happened while no controller was watching"
 
     # What becomes of an Injection
     INJECTED = "Injected", EVENT, "the value is in the field that the Injection names", "Ready"
     DRY_RUN = "DryRun", WARNING | EVENT, "nothing is written, because the Injection is a dry run"
     REMOVED = "Removed", EVENT, "the Injection is gone, and its value was removed from the field"
-    CLAIMED = "Claimed", WARNING | EVENT | CONTESTED, "an Injection that was there first writes to the same field", "Conflict"
+    CLAIMED = "Claimed", WARNING | EVENT, "an Injection that was there first writes to the same field", "Conflict"
+    TOO_MANY_INJECTIONS = "TooManyInjections", WARNING | EVENT, "its namespace has more Injections for one object than are carried out; delete some", "Conflict"
+    TOO_MANY_TARGETS = "TooManyTargets", WARNING | EVENT, "the Injections of its namespace watch as many kinds of targets as they may: changes of this target are noticed later"
     TAKEN_BACK = "TakenBack", WARNING | EVENT, "another writer keeps taking the field back; the field is left to that writer for now", "Conflict"
     NOT_ALLOWED = "NotAllowed", WARNING | EVENT | POLLED, "an object does not allow the namespace of the Injection to use it; annotate it", "Forbidden"
     TARGET_MISSING = "TargetMissing", WARNING | EVENT | POLLED, "the object to write to does not exist, or its kind does not"
     INVALID_INJECTION = "InvalidInjection", WARNING | EVENT, "the Injection asks for something that cannot be done"
     INVALID_VALUE = "InvalidValue", WARNING | EVENT, "no value could be made from the sources of the Injection"
-    LOOP = "Loop", WARNING | EVENT | CONTESTED, "the Injection would write into what it reads from"
+    LOOP = "Loop", WARNING | EVENT, "the Injection would write into what it reads from"
 
     # Why there is nothing to do
     UP_TO_DATE = "UpToDate", QUIET, "its pods were made with the current configuration"
@@ -107,8 +106,9 @@ class Reason(Enum):
     TOO_MANY_PROBLEMS = "TooManyProblems", WARNING, "more is wrong with the workload than is listed; correct what is listed, and the rest follows"
     PODS_NOT_REWRITTEN = "PodsNotRewritten", WARNING | LASTING, "nothing rewrites pods in its namespace when they are created, so they use its sources themselves; run `reroll pins install`, or use the mode `template`"
     OTHER_CONTROLLER = "OtherController", WARNING | LASTING, "another controller rolls the workload for the same annotations"
+    OTHER_INSTALLATION = "OtherInstallation", WARNING | LASTING, "another installation of Reroll manages workloads of the same namespace"
     REJECTED = "Rejected", WARNING | EVENT | POLLED, "the API server refused the change"
     FORBIDDEN = "Forbidden", WARNING | EVENT | POLLED, "the change is not allowed: a right is missing, or admission refuses it", "Forbidden"
     FAILED = "Failed", WARNING | EVENT | POLLED, "the change could not be made yet; it is tried again"
-    FEATURE_OFF = "FeatureOff", WARNING, "a feature lacks a right or an API; the others work"
+    FEATURE_OFF = "FeatureOff", WARNING | EVENT | HOLDS, "a feature is off, or lacks a right or an API; the others work"
     # fmt: on

@@ -98,7 +98,8 @@ RIGHTS: tuple[Right, ...] = (
     Right(Feature.EVICT, Place.WATCHED, "", "pods", ("list",)),
     Right(Feature.EVICT, Place.WATCHED, "", "pods/eviction", ("create",)),
     Right(Feature.RELOAD, Place.WATCHED, "", "pods", ("list",)),
-    Right(Feature.TRIGGER, Place.WATCHED, "batch", "jobs", ("create",)),
+    Right(Feature.TRIGGER, Place.WATCHED, "batch", "jobs", ("list", "create")),
+    Right(Feature.RECREATE, Place.WATCHED, "", "pods", ("list",)),
     Right(Feature.RECREATE, Place.WATCHED, "batch", "jobs", ("create", "delete")),
     Right(
         Feature.RECREATE, Place.WATCHED, "apps", "controllerrevisions",

@@ -8,8 +8,6 @@ is reported. Content is fetched for it, sent, and dropped.
 from collections.abc import Iterable
 from typing import Any
 
-import msgspec
-
 from reroll.core.decide.actions import MakeCopies
 from reroll.core.model.content import Content
 from reroll.core.model.key import Key, Problem
@@ -25,6 +23,7 @@ from reroll.engine.outcome import SLOWLY, Amended, Blocked, Step, Turn
 from reroll.engine.sources import Sources
 from reroll.kube import api, owners, resources, wire
 from reroll.kube.client import Client
+from reroll.kube.decode import decoded
 from reroll.kube.errors import AlreadyExists, Conflict, Forbidden, Invalid, NotFound, Rejected
 from reroll.kube.objects import OwnerRef, Stub
 from reroll.kube.wire import Resource
@@ -92,12 +91,11 @@ class CopyMaker:
             raw = await self._client.send(request)
         except NotFound:
             raise Conflict(changed) from None
-        served = msgspec.json.decode(raw, type=Source)
+        served = decoded(raw, Source, str(source))
         if not is_same(decided_on, self._content(row, served)):
             self._sources.observe(row, served, watched=False)
             raise Conflict(changed)
-        document: dict[str, Any] = msgspec.json.decode(raw)
-        return document
+        return decoded(raw, dict[str, Any], str(source))
 
     def _content(self, row: SourceKind, source: Source) -> Content:
         return content(source, self._sources.keyring if row.keyed else None, Moment())

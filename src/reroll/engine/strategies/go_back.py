@@ -25,6 +25,7 @@ from reroll.engine.outcome import Done, Step, Turn
 from reroll.engine.world import World
 from reroll.kube import api, resources
 from reroll.kube.client import Client
+from reroll.kube.decode import decoded
 from reroll.kube.errors import Invalid, NotFound
 from reroll.kube.objects import Revision, is_owned_by
 
@@ -177,4 +178,4 @@ def _is_mark(name: str, words: Vocabulary) -> bool:
 
 
 def _decoded(raw: msgspec.Raw | None) -> Any:
-    return msgspec.json.decode(raw) if raw else {}
+    return decoded(raw, object, "its template") if raw else {}

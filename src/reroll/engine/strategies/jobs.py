@@ -6,7 +6,6 @@ finds one written down goes on from wherever that stopped, so a Job is never los
 """
 
 import asyncio
-import hashlib
 from collections.abc import Callable
 from contextlib import suppress
 from operator import attrgetter
@@ -29,14 +28,32 @@ from reroll.core.observe.workload import Workload, has_ended
 from reroll.core.revisions.copies import write_pins_into
 from reroll.core.tables.annotations import STATE
 from reroll.core.tables.reasons import Reason
-from reroll.engine.outcome import Done, Later, Outcome, Step, TakenOver, Turn, report_of
+from reroll.engine.outcome import (
+    Blocked,
+    Done,
+    Later,
+    Outcome,
+    Step,
+    TakenOver,
+    Turn,
+    report_of,
+    words_of,
+)
+from reroll.engine.strategies.job_documents import (
+    forbids_two,
+    fresh_job,
+    job_of,
+    name_of_run,
+    running,
+)
 from reroll.engine.strategies.pending_jobs import PENDING_JOB, PendingJob
 from reroll.engine.world import World
 from reroll.kube import api, resources, wire
 from reroll.kube.client import Client
-from reroll.kube.errors import AlreadyExists, ApiError, Conflict, Malformed
+from reroll.kube.decode import decoded
+from reroll.kube.errors import AlreadyExists, ApiError, Conflict, Forbidden, Malformed
 from reroll.kube.objects import Stub
-from reroll.kube.wire import Deletion, Resource
+from reroll.kube.wire import Deletion, Resource, Which
 
 log = Log("reroll")
 LOOK_AGAIN = 0.5
@@ -44,19 +61,26 @@ PATIENCE = 60.0
 """Seconds that the pods of a deleted Job may take to end; most are given half of that."""
 SLOWLY = 10.0
 """Seconds between two looks at pods that take longer."""
+LOOK_RARELY = 300.0
+"""Seconds between two looks at what only other settings change."""
 WORKERS = 4
+_RECREATE_IS_OFF = "`recreate` is not among its --features, so the Job is left as it is"
 Publish = Callable[[Report], None]
 
 
 class Jobs:
     def __init__(self, client: Client, clock: Clock, world: World) -> None:
         self._client, self._clock, self._world = client, clock, world
+        self.may_recreate = True
+        """Whether what is written down is brought to its end here, see `run`."""
         self._backoff = Backoff(clock)
         self._queue: Queue[Key] = Queue(clock, share=attrgetter("namespace"))
         self._turns: dict[Key, Turn] = {}
         """What to report when a Job exists again."""
         self._leaving: dict[Key, float] = {}
         """Since when a Job is seen to be deleted, in monotonic seconds."""
+        self._deleting: set[Key] = set()
+        """Those whose deletion was asked for here."""
 
     async def start(self, turn: Turn, action: StartJob) -> Step:
         """Start a Job of the CronJob now.
@@ -65,9 +89,12 @@ class Jobs:
         """
         workload, kind = turn.snapshot.workload, turn.snapshot.kind
         cron = await self._document(resources.of(kind), turn.key)
-        number = action.record.n
-        what = hashlib.sha256(f"{workload.uid} {number} {action.stamp}".encode()).hexdigest()
-        job = _job_of(cron, f"{turn.key.name[:52]}-{what[:10]}")
+        name = name_of_run(workload, turn.plan.changes)
+        others = await self._running(cron) if forbids_two(cron) else []
+        if others and name not in others:
+            reason = Reason.JOB_RUNNING
+            return Blocked(reason, f"{reason.sentence}: {others[0]}", SLOWLY)
+        job = job_of(cron, name)
         write_marks(job["spec"]["template"], action.marks)
         _pin(job["spec"]["template"], workload, action)
         # It exists if the controller was stopped before the record was written.
@@ -75,14 +102,21 @@ class Jobs:
             await api.create(self._client, resources.JOBS, turn.key.namespace, job, Stub)
         return Done()
 
+    async def _running(self, cron: dict[str, Any]) -> list[str]:
+        namespace = cron["metadata"]["namespace"]
+        return running(cron, await api.every(self._client, resources.JOBS, namespace, Manifest))
+
     async def recreate(self, turn: Turn, action: RecreateJob) -> Step:
         """Write the Job down as it shall be, with its new record; `run` does the rest."""
+        if not self.may_recreate:
+            reason = Reason.FEATURE_OFF
+            return Blocked(reason, f"{reason.sentence}: {_RECREATE_IS_OFF}", LOOK_RARELY)
         workload = turn.snapshot.workload
         document = await self._document(resources.JOBS, turn.key)
         manifest = msgspec.json.decode(msgspec.json.encode(document), type=Manifest)
         if manifest.metadata.uid != workload.uid or has_ended(manifest):
             return Later(LOOK_AGAIN)
-        job = _fresh_job(document)
+        job = fresh_job(document)
         job["metadata"].setdefault("annotations", {})[STATE] = write(action.record)
         write_marks(job["spec"]["template"], action.marks)
         _pin(job["spec"]["template"], workload, action)
@@ -107,8 +141,7 @@ class Jobs:
 
     async def _document(self, resource: Resource, key: Key) -> dict[str, Any]:
         raw = await self._client.send(wire.get(resource, key.namespace, key.name))
-        document: dict[str, Any] = msgspec.json.decode(raw)
-        return document
+        return decoded(raw, dict[str, Any], str(key))
 
     # Jobs that are written down
 
@@ -135,24 +168,26 @@ class Jobs:
     async def _find(self, namespace: str | None) -> None:
         """Queue what an earlier process left."""
         revisions = resources.CONTROLLER_REVISIONS
+        which: Which = {"label_selector": PENDING_JOB}
         while True:
             try:
-                stubs = await api.every(
-                    self._client, revisions, namespace, Stub, label_selector=PENDING_JOB
-                )
-                break
+                async for page in api.pages(self._client, revisions, namespace, Stub, **which):
+                    for stub in page.items:
+                        metadata = stub.metadata
+                        if self._world.namespaces.that_counts(metadata.namespace):
+                            self._queue.add(Key(revisions.kind, metadata.namespace, metadata.name))
             except ApiError as error:
                 log.warning("pending jobs", problem=str(error))
                 await asyncio.sleep(self._backoff.failed(namespace, error.retry_after or 0.0))
-        for stub in stubs:
-            if self._world.namespaces.that_counts(stub.metadata.namespace):
-                self._queue.add(Key(revisions.kind, stub.metadata.namespace, stub.metadata.name))
+            else:
+                return
 
     async def _reconcile(self, pending: Key) -> Outcome:
         """Do the next step."""
         place = resources.CONTROLLER_REVISIONS, pending.namespace, pending.name
         try:
             written = await api.find(self._client, *place, PendingJob)
+            key, body = (written.key, written.document) if written else (pending, {})
         except Malformed as error:
             # No Job can be made of it, and it stays as it is.
             log.warning("pending job", revision=str(pending), problem=str(error))
@@ -160,20 +195,51 @@ class Jobs:
         if written is None:
             return await self._settled(pending)
         old = written.data.uid
-        job = await self._job(written.key)
+        job = await self._job(key)
+        if await self._is_deleted_by_another(pending, job, old):
+            log.info("job was deleted by another", workload=str(key))
+            self._turns.pop(pending, None)
+            return await self._forget(pending, written)
         if job is not None and job.metadata.uid == old:
             if job.metadata.deletion_timestamp is not None:
                 return self._waits(pending, job.metadata)
             if not has_ended(job):
+                self._deleting.add(pending)
                 await self._delete(job.metadata)
                 return Outcome(delay=LOOK_AGAIN)
         if job is None:
-            body = written.document
             job = await api.create(self._client, resources.JOBS, pending.namespace, body, Manifest)
+        await self._forget(pending, written)
+        return self._replaced(pending, job.metadata, old)
+
+    async def _forget(self, pending: Key, written: PendingJob) -> Outcome:
+        """Nothing more is to be done about what is written down."""
+        place = resources.CONTROLLER_REVISIONS, pending.namespace, pending.name
         with suppress(Conflict):
             await api.delete(self._client, *place, uid=written.metadata.uid)
         self._leaving.pop(pending, None)
-        return self._replaced(pending, job.metadata, old)
+        self._deleting.discard(pending)
+        return Outcome()
+
+    async def _is_deleted_by_another(self, pending: Key, job: Manifest | None, old: str) -> bool:
+        """Whether whoever owns the Job deleted it, so that it must not come back.
+
+        Our own deletion leaves no pods behind, and begins here if what is written down does.
+        """
+        if job is not None:
+            is_leaving = job.metadata.uid == old and job.metadata.deletion_timestamp is not None
+            return is_leaving and pending in self._turns and pending not in self._deleting
+        if pending in self._turns and pending not in self._deleting:
+            return True
+        labels = f"batch.kubernetes.io/controller-uid={old}"
+        try:
+            return bool(
+                await api.every(
+                    self._client, resources.PODS, pending.namespace, Stub, label_selector=labels
+                )
+            )
+        except Forbidden:
+            return False  # A role of an earlier release: it comes back, as it did then.
 
     async def _delete(self, job: Metadata) -> None:
         """Its pods first: the old ones and the new ones never run at the same time.
@@ -227,12 +293,13 @@ class Jobs:
         return Outcome((msgspec.structs.replace(report, uid=job.uid),))
 
     def _failed(self, pending: Key, error: Exception) -> tuple[Report, ...]:
-        log.warning("job is not replaced yet", revision=str(pending), problem=str(error))
+        problem = words_of(error)
+        log.warning("job is not replaced yet", revision=str(pending), problem=problem)
         turn = self._turns.get(pending)
         if turn is None:
             return ()
         report = report_of(turn, Result.FAILED)
-        message = f"{Reason.FAILED.sentence}: {error}"
+        message = f"{Reason.FAILED.sentence}: {problem}"
         return (
             msgspec.structs.replace(report, reason=Reason.FAILED, message=message, strategy=""),
         )
@@ -241,64 +308,3 @@ class Jobs:
 def _pin(template: dict[str, Any], workload: Workload, action: StartJob | RecreateJob) -> None:
     if action.pins is not None:
         write_pins_into(template, action.pins, workload.pins, named=action.record.named)
-
-
-def _job_of(cron: dict[str, Any], name: str) -> dict[str, Any]:
-    """What `kubectl create job --from` makes of a CronJob."""
-    template = cron["spec"]["jobTemplate"]
-    meta = template.get("metadata", {})
-    manual = {"cronjob.kubernetes.io/instantiate": "manual"}
-    owner = {
-        "apiVersion": cron["apiVersion"],
-        "kind": cron["kind"],
-        "name": cron["metadata"]["name"],
-        "uid": cron["metadata"]["uid"],
-        "controller": True,
-        "blockOwnerDeletion": True,
-    }
-    return {
-        "apiVersion": "batch/v1",
-        "kind": "Job",
-        "metadata": {
-            "name": name,
-            "labels": meta.get("labels", {}),
-            "annotations": {**meta.get("annotations", {}), **manual},
-            "ownerReferences": [owner],
-        },
-        "spec": template["spec"],
-    }
-
-
-_JOB_LABELS = frozenset(
-    {
-        "controller-uid",
-        "job-name",
-        "batch.kubernetes.io/controller-uid",
-        "batch.kubernetes.io/job-name",
-    }
-)
-
-
-def _fresh_job(job: dict[str, Any]) -> dict[str, Any]:
-    """The Job as somebody would create it: without what Kubernetes itself filled in."""
-    metadata = job["metadata"]
-    spec = dict(job["spec"])
-    if not spec.get("manualSelector"):
-        spec.pop("selector", None)
-        template = dict(spec["template"])
-        meta = dict(template.get("metadata", {}))
-        meta["labels"] = _own_labels(meta)
-        template["metadata"] = meta
-        spec["template"] = template
-    kept = {k: metadata[k] for k in ("name", "annotations", "ownerReferences") if k in metadata}
-    return {
-        "apiVersion": "batch/v1",
-        "kind": "Job",
-        "metadata": {**kept, "labels": _own_labels(metadata)},
-        "spec": spec,
-    }
-
-
-def _own_labels(metadata: dict[str, Any]) -> dict[str, str]:
-    labels: dict[str, str] = metadata.get("labels") or {}
-    return {key: value for key, value in labels.items() if key not in _JOB_LABELS}

@@ -12,6 +12,8 @@ from reroll.core.model.metadata import Manifest, Metadata
 from reroll.core.tables.annotations import DOMAIN
 from reroll.kube import api, resources
 from reroll.kube.client import Client
+from reroll.kube.decode import decoded
+from reroll.kube.errors import Malformed
 
 PENDING_JOB = DOMAIN + "kept-job"
 """The label of such a ControllerRevision."""
@@ -29,19 +31,21 @@ class PendingJob(msgspec.Struct, gc=False):
 
     @property
     def key(self) -> Key:
-        """The Job that is being replaced."""
+        """The Job that is being replaced; `Malformed` if none is there, as for what follows."""
         name = self.manifest.metadata.name
         return Key(resources.JOBS.kind, self.metadata.namespace, name)
 
     @property
     def manifest(self) -> Manifest:
         """The Job as it shall be."""
-        return msgspec.json.decode(self.data.job, type=Manifest)
+        job = decoded(self.data.job, Manifest, "the Job in it")
+        if not job.metadata.name:
+            raise Malformed("the Job in it has no name")
+        return job
 
     @property
     def document(self) -> dict[str, Any]:
-        document: dict[str, Any] = msgspec.json.decode(self.data.job)
-        return document
+        return decoded(self.data.job, dict[str, Any], "the Job in it")
 
 
 async def find(client: Client, namespace: str | None) -> dict[Key, Manifest]:
@@ -54,8 +58,8 @@ async def find(client: Client, namespace: str | None) -> dict[Key, Manifest]:
         for pending in page.items:
             try:
                 job = pending.manifest
-            except msgspec.DecodeError:
+            except Malformed:
                 continue  # No Job can be made of it.
             job.metadata.namespace, job.metadata.uid = pending.metadata.namespace, pending.data.uid
-            jobs[pending.key] = job
+            jobs[Key(resources.JOBS.kind, job.metadata.namespace, job.metadata.name)] = job
     return jobs

@@ -2,8 +2,6 @@
 
 from typing import Any
 
-import msgspec
-
 from reroll.clock import Clock
 from reroll.core.decide.actions import Action, NamePins, with_names
 from reroll.core.model.key import Problem
@@ -18,6 +16,7 @@ from reroll.engine.rewriters import Installed
 from reroll.engine.world import World
 from reroll.kube import api, resources
 from reroll.kube.client import Client
+from reroll.kube.decode import decoded
 
 
 class PinNames:
@@ -68,6 +67,6 @@ class PinNames:
         place = resources.of(kind), workload.key.namespace, workload.key.name
         manifest = await api.get(self._client, *place, Manifest)
         template = pick(manifest, kind.template)
-        document: dict[str, Any] = msgspec.json.decode(template) if template else {}
+        document = decoded(template, dict[str, Any], "its template") if template else {}
         recorded = read_pins(record.pins or "") if record is not None else {}
         return renamed(document.get("spec") or {}, workload.pins, read_pins(pins), recorded)

@@ -7,7 +7,7 @@ left stays until the last one, so a controller that ends in between goes on wher
 import msgspec
 
 from reroll.core.decide import actions
-from reroll.core.model.metadata import Manifest, pick
+from reroll.core.model.metadata import Manifest, pick, value_in
 from reroll.core.observe.snapshot import Snapshot
 from reroll.core.observe.workload import Workload
 from reroll.core.policy.policy import Repair
@@ -21,7 +21,6 @@ from reroll.kube.errors import Conflict, Invalid, NotFound, Throttled
 from reroll.kube.objects import Pod, is_owned_by
 
 LOOK_AGAIN = 1.0
-_branches = msgspec.json.Decoder(dict[str, msgspec.Raw])
 
 
 class PodWithSpec(Pod, gc=False):
@@ -112,9 +111,8 @@ def _mend(kind: Kind, repair: Repair) -> list[Operation]:
 
 def _field(manifest: Manifest, kind: Kind, repair: Repair) -> str:
     raw = pick(manifest, (*kind.template, "spec"))
-    return _text(_branches.decode(raw).get(repair.field)) if raw else ""
+    return _text((value_in(raw, dict[str, msgspec.Raw]) or {}).get(repair.field))
 
 
 def _text(raw: msgspec.Raw | None) -> str:
-    found = msgspec.json.decode(raw) if raw else ""
-    return found if isinstance(found, str) else ""
+    return value_in(raw, str) or ""

@@ -6,9 +6,8 @@ the workload is decided on again.
 
 from collections.abc import Iterable, Mapping
 
-import msgspec
-
 from reroll.core.decide.actions import Action, AddValueMarks, Patch, SetMarks, with_marks
+from reroll.core.dialects.rows import OfValues
 from reroll.core.dialects.table import MarksOfValues
 from reroll.core.model.content import Content
 from reroll.core.model.key import Key
@@ -26,10 +25,10 @@ from reroll.engine.world import World
 from reroll.kube import api, resources
 from reroll.kube.aio import gather
 from reroll.kube.client import Client
+from reroll.kube.decode import decoded
 from reroll.kube.errors import Conflict, Forbidden
 
 _ROWS = {row.name: row for row in SOURCE_KINDS}
-_template = msgspec.json.Decoder(PodTemplate)
 
 
 class ValueMarks:
@@ -39,8 +38,7 @@ class ValueMarks:
     async def add(self, turn: Turn, action: AddValueMarks) -> Step:
         """Amend the marks of the patch that follows."""
         snapshot = turn.snapshot
-        by = self._world.dialects.of_values(snapshot.policy.by, turn.plan.strategy)
-        more = await marks_of_values(self._client, self._world.sources, snapshot, by)
+        more = await self._marks(turn, action.stamp)
 
         def amend(rest: tuple[Action, ...]) -> tuple[Action, ...]:
             marks = (*_marks(rest), *more)
@@ -51,21 +49,43 @@ class ValueMarks:
 
         return Amended(amend)
 
+    async def _marks(self, turn: Turn, stamp: str) -> tuple[Mark, ...]:
+        """A hash of a source that needs a key is not made: the stamp stands in for it."""
+        snapshot, dialects = turn.snapshot, self._world.dialects
+        home = snapshot.workload.key.namespace
+        by = dialects.of_values(snapshot.policy.by, turn.plan.strategy)
+        wanted = await made_of(self._client, snapshot, by)
+        keyed = [
+            one
+            for one in wanted
+            if any(dialects.options.is_keyed(source, home) for source in one.sources)
+        ]
+        plain = [one for one in wanted if one not in keyed]
+        made = await marks_of_values(self._client, self._world.sources, snapshot, plain)
+        return (*made, *(mark for one in keyed for mark in one.keyed(stamp)))
+
 
 def _marks(actions: tuple[Action, ...]) -> tuple[Mark, ...]:
     edits = [edit for action in actions if isinstance(action, Patch) for edit in action.edits]
     return tuple(mark for edit in edits if isinstance(edit, SetMarks) for mark in edit.marks)
 
 
-async def marks_of_values(
-    client: Client, sources: Sources, snapshot: Snapshot, by: Iterable[MarksOfValues]
-) -> tuple[Mark, ...]:
-    """The marks; raises `Conflict` where what is there is not what was decided on."""
+async def made_of(
+    client: Client, snapshot: Snapshot, by: Iterable[MarksOfValues]
+) -> list[OfValues]:
+    """What each dialect makes its marks of, for the template as it is now."""
     key = snapshot.workload.key
     manifest = await api.get(client, resources.of(snapshot.kind), key.namespace, key.name, Manifest)
     raw = pick(manifest, snapshot.kind.template)
-    spec = _template.decode(raw).spec if raw else None
-    wanted = [make(key, spec, manifest.metadata.annotations or {}) for make in by]
+    spec = decoded(raw, PodTemplate, "its template").spec if raw else None
+    return [make(key, spec, manifest.metadata.annotations or {}) for make in by]
+
+
+async def marks_of_values(
+    client: Client, sources: Sources, snapshot: Snapshot, wanted: Iterable[OfValues]
+) -> tuple[Mark, ...]:
+    """The marks; raises `Conflict` where what is there is not what was decided on."""
+    wanted = list(wanted)
     found = await _fetch(client, sources, snapshot, {s for one in wanted for s in one.sources})
     return tuple(mark for one in wanted for mark in one.marks(found))
 
@@ -73,12 +93,10 @@ async def marks_of_values(
 async def _fetch(
     client: Client, sources: Sources, snapshot: Snapshot, wanted: set[Key]
 ) -> dict[Key, Mapping[str, bytes]]:
-    """Their values. Sources of other namespaces only where those allow it."""
-    home = snapshot.workload.key.namespace
-    allowed = sorted(key for key in wanted if key.namespace == home or key in snapshot.sources)
-    fetched = await gather(_get(client, key, snapshot.sources) for key in allowed)
+    """Their values. They are of the workload's own namespace: others have no plain hash."""
+    fetched = await gather(_get(client, key, snapshot.sources) for key in sorted(wanted))
     values: dict[Key, Mapping[str, bytes]] = {}
-    for key, source in zip(allowed, fetched, strict=True):
+    for key, source in zip(sorted(wanted), fetched, strict=True):
         row, decided_on = _ROWS[key.kind], snapshot.sources.get(key)
         if source is not None:
             values[key] = values_of(source, are_encoded=row.keyed)

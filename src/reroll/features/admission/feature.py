@@ -60,16 +60,15 @@ class Webhook(Feature):
 
     async def prepare(self) -> None:
         await self._renew()
-        if not self._serving:
-            try:
-                await self._server.start()
-            except OSError as error:
-                raise ConfigError(f"{error}; choose another address with --webhook") from None
-            self._serving = True
+        try:
+            await self._serve()
+        except OSError as error:
+            raise ConfigError(f"{error}; choose another address with --webhook") from None
 
     async def read(self) -> None:
-        """Renew the certificate; on every replica."""
+        """Answer, and renew the certificate; on every replica."""
         try:
+            await self._serve()
             while True:
                 await asyncio.sleep(RENEW_SECONDS)
                 try:
@@ -77,7 +76,13 @@ class Webhook(Feature):
                 except (ApiError, ConfigError) as error:
                     log.warning("webhook certificate not checked", problem=str(error))
         finally:
+            self._serving = False
             await self._server.stop()
+
+    async def _serve(self) -> None:
+        if not self._serving:
+            await self._server.start()
+            self._serving = True
 
     async def act(self) -> None:
         """Keep the CA bundle of the configuration current; by the leader alone."""

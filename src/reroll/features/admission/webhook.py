@@ -17,6 +17,7 @@ from typing import IO, Any
 
 import msgspec
 
+from reroll.core.model.unreadable import UNREADABLE
 from reroll.core.revisions.pinned_spec import PinnedSpec
 from reroll.core.revisions.pins import PINS, read_pins, rewrites
 from reroll.core.write.patches import pointer
@@ -172,7 +173,7 @@ def _file() -> IO[bytes]:
 def _answer(asked: Asked) -> Reply:
     try:
         return Reply(body=answer(asked.body), content_type="application/json")
-    except (msgspec.DecodeError, RecursionError, UnicodeError):
+    except UNREADABLE:
         return Reply(400, b"this is no AdmissionReview of a pod\n")
     except TooLargeError as error:
         return Reply(413, f"this pod is too large to be rewritten: {error}\n".encode())

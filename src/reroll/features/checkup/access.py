@@ -16,6 +16,7 @@ from reroll.core.tables.source_kinds import SourceKind
 from reroll.kube import resources, wire
 from reroll.kube.aio import gather
 from reroll.kube.client import Client
+from reroll.kube.decode import decoded
 
 AT_ONCE = 8
 
@@ -61,9 +62,6 @@ class _Review(msgspec.Struct):
     status: _Status
 
 
-_decoder = msgspec.json.Decoder(_Review)
-
-
 def questions(
     kinds: Iterable[Kind],
     sources: Iterable[SourceKind],
@@ -102,7 +100,7 @@ async def ask(
     async def is_lacking(question: Question) -> bool:
         async with slots:
             raw = await client.send(_review(question, subject))
-        return not _decoder.decode(raw).status.allowed
+        return not decoded(raw, _Review).status.allowed
 
     asked = list(asked)
     # Two features may need the same right: that is asked once.

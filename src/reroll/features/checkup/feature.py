@@ -21,6 +21,7 @@ from reroll.core.tables.rights import Feature
 from reroll.features.checkup.access import Question, ask, by_feature, lacks
 from reroll.features.checkup.switched_on import APIS, questions_of, switched_on
 from reroll.kube import discovery, wire
+from reroll.kube.decode import decoded
 from reroll.kube.errors import ApiError
 from reroll.kube.resources import LEASES
 
@@ -50,7 +51,7 @@ class Checkup(Supervised):
             while True:
                 try:
                     await self._look()
-                except (ApiError, msgspec.DecodeError) as error:
+                except ApiError as error:
                     log.debug("checkup", problem=str(error))
                 await asyncio.sleep(self._clock.jitter(AFTER_BAD if self._known else EVERY))
         finally:
@@ -95,6 +96,6 @@ class Checkup(Supervised):
         request = wire.get(LEASES, self._namespace, self._settings.lease)
         try:
             raw = await self._client.send(request)
-            return msgspec.json.decode(raw, type=_Lease).metadata.uid
-        except (ApiError, msgspec.DecodeError):
+            return decoded(raw, _Lease).metadata.uid
+        except ApiError:
             return ""

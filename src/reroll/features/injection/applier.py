@@ -4,15 +4,20 @@ Each call decides from the cluster alone, so a failed one needs no memory but th
 stands in the way is a `BlockedError`, with no value in it.
 """
 
+from typing import Any
+
 import msgspec
 
 from reroll.core.dialects.reroll import consents
 from reroll.core.model.fieldpaths import PathError, text
-from reroll.core.model.injection import FINALIZER, KIND, Injection, Written
-from reroll.core.tables.annotations import ALLOW_FROM
+from reroll.core.model.injection import FINALIZER, KIND, MANAGER, Injection, Written
+from reroll.core.model.metadata import Metadata
+from reroll.core.tables.annotations import INJECTION_WRITERS
 from reroll.core.tables.reasons import Reason
 from reroll.engine.ports import EnginePort
 from reroll.features.injection import decide
+from reroll.features.injection.conflicts import Conflicts
+from reroll.features.injection.consent import Consents, not_allowed
 from reroll.features.injection.decide import TRIES, Attempt, BlockedError, Target, Verdict
 from reroll.features.injection.registry import Registry
 from reroll.features.injection.sources import SourceReader
@@ -39,6 +44,8 @@ class Applier:
         self._engine, self._registry, self._watches = engine, registry, watches
         self._status, self._apis = status, TargetApis(client)
         self._sources, self._writer = SourceReader(client, engine, settings), FieldWriter(client)
+        self._consents = Consents(client, engine)
+        self._conflicts = Conflicts(registry, self._consents)
 
     async def apply(self, injection: Injection) -> Verdict:
         """Write the value if it is not in place."""
@@ -46,7 +53,7 @@ class Applier:
             raise BlockedError(Reason.INVALID_INJECTION, injection.problem)
         resource = await self._apis.resource(injection.spec.to)
         target = decide.target_of(injection, namespaced=resource.namespaced)
-        self._check(injection, resource, target)
+        await self._check(injection, resource, target)
         value = make(injection, await self._sources.read(injection))
         observed = await self._observe(injection, resource, target)
         try:
@@ -57,63 +64,73 @@ class Applier:
             problem = f"spec.to.path: in {target}, {error}"
             raise BlockedError(Reason.INVALID_INJECTION, problem) from None
         except NotFound:
-            raise BlockedError(Reason.TARGET_MISSING, f"{target} does not exist") from None
+            raise _missing(target) from None
         except RefusedError as error:
             raise _refused(error, resource, target) from None
 
     async def release(self, injection: Injection) -> bool:
         """Give back the field that was written last; whether it held a value of ours."""
         before = injection.status.target
-        if before is None:
+        resource = await self._apis.resource_of(before) if before else None
+        if before is None or resource is None:
             return False
-        resource = await self._apis.resource_of(before)
-        return resource is not None and await self._writer.release(injection, resource, before)
+        # The status may be anybody's: nothing is written without consent, nor removed.
+        target = Target(resource.group, resource.kind, before.namespace, before.name)
+        if self._consents.is_needed(target, injection.key.namespace):
+            observed = await self._consents.metadata(resource, target)
+            if observed is None or not _may_write(injection, observed):
+                return False
+        return await self._writer.release(injection, resource, before, self._was_written)
+
+    def _was_written(self, injection: Injection, value: Any) -> bool:
+        digest = injection.status.digest
+        return self._engine.is_digest(digest, msgspec.json.encode(value, order="sorted"))
 
     # Whether it may be done
 
-    def _check(self, injection: Injection, resource: wire.Resource, target: Target) -> None:
+    async def _check(self, injection: Injection, resource: wire.Resource, target: Target) -> None:
+        """Consent first, then who else is in the way: who may not write is in nobody's."""
+        home, observed = injection.key.namespace, None
         if injection.spec.to.namespace and not resource.namespaced:
             problem = f"spec.to: a {target.kind} has no namespace; remove spec.to.namespace"
             raise BlockedError(Reason.INVALID_INJECTION, problem)
-        if target.is_source:
-            way = decide.loop(target, injection.sources, self._registry.flows())
-            if way:
-                steps = " to ".join(map(str, way))
-                problem = f"it reads {way[-1]} and would write back to it: {steps}"
-                raise BlockedError(Reason.LOOP, problem)
-        rivals = [
-            other
-            for other in self._registry.with_same_target_name(injection)
-            if decide.target_of(other, namespaced=resource.namespaced) == target
-            and self._registry.counts(other)
-        ]
-        if first := decide.first_claim(injection, rivals):
-            raise BlockedError(
-                Reason.CLAIMED,
-                f"{first.key} came first and already writes to {text(first.path)} of {target}",
-            )
+        if self._consents.is_needed(target, home):
+            observed = await self._consents.metadata(resource, target)
+            if observed is None and target.namespace == home:
+                self._watches.leave(injection.key)
+                raise _missing(target)
+            if observed is None or not _may_write(injection, observed):
+                self._watches.leave(injection.key)
+                raise not_allowed(target, home, INJECTION_WRITERS)
+        self._sources.check(injection)
+        try:
+            await self._consents.check_sources(injection)
+        except BlockedError:
+            self._registry.refuse(injection.key, refused=True)
+            raise
+        self._registry.refuse(injection.key, refused=False)
+        await self._conflicts.check(injection, resource, target, observed)
 
     async def _observe(
         self, injection: Injection, resource: wire.Resource, target: Target
     ) -> TargetObject:
-        """The target as it is, if it exists and allows the Injection to write to it."""
+        """The target as it is, if it exists and still lets the Injection write to it."""
         home = injection.key.namespace
+        needed = self._consents.is_needed(target, home)
         try:
             observed = await self._writer.read(resource, target)
         except NotFound:
             self._apis.forget(resource)
-            self._watches.follow(injection.key, resource, target, None)
-            if target.namespace != home:
-                raise _not_allowed(target, home) from None
-            raise BlockedError(Reason.TARGET_MISSING, f"{target} does not exist") from None
+            if not needed:
+                self._watches.follow(injection.key, resource, target, None)
+                raise _missing(target) from None
+            raise not_allowed(target, home, INJECTION_WRITERS) from None
         except Forbidden:
             raise BlockedError(Reason.FORBIDDEN, _grant("get", resource, target)) from None
+        if needed and not _may_write(injection, observed.metadata):
+            self._watches.leave(injection.key)
+            raise not_allowed(target, home, INJECTION_WRITERS)
         self._watches.follow(injection.key, resource, target, observed.metadata)
-        # The controller may write to sources and to what it rolls for reasons of its own.
-        is_ours = target.is_source or self._engine.rolls(target.group, target.kind)
-        needs_consent = is_ours or target.namespace != home
-        if needs_consent and not consents(observed.metadata.annotations, home):
-            raise _not_allowed(target, home)
         return observed
 
     # The value in the target
@@ -137,7 +154,7 @@ class Applier:
             await self._write(injection, observed, value, written)
         return Verdict(
             Reason.INJECTED,
-            _described(injection, observed, value) + self._consequence(observed.target),
+            _described(injection, observed, value) + self._consequence(injection, observed.target),
             target=written,
             digest=digest,
             taken_back=attempt.taken_back,
@@ -167,11 +184,13 @@ class Applier:
                 "deletionPolicy: Remove needs a finalizer: grant `patch` on injections.reroll.dev",
             ) from None
 
-    def _consequence(self, target: Target) -> str:
-        """The workloads that roll because of what is written."""
+    def _consequence(self, injection: Injection, target: Target) -> str:
+        """The workloads that roll because of what is written; those of its namespace by name."""
         users = self._engine.users(target.key) if target.is_source else []
-        workloads = [str(key) for key in users if key.kind != KIND]
-        return f", which is a source of {', '.join(workloads[:5])}" if workloads else ""
+        workloads = [key for key in users if key.kind != KIND]
+        named = [str(key) for key in workloads if key.namespace == injection.key.namespace]
+        words = named[:5] or ["workloads of another namespace"]
+        return f", which is a source of {', '.join(words)}" if workloads else ""
 
 
 def _described(injection: Injection, observed: TargetObject, value: Value) -> str:
@@ -190,7 +209,8 @@ def _check_written(injection: Injection, after: TargetObject, value: Value) -> N
 
 def _taken_back(injection: Injection, observed: TargetObject, attempt: Attempt) -> BlockedError:
     owners = observed.head.owners(injection.path)
-    names = ", ".join(owner.manager for owner in owners) or "no field manager"
+    home = injection.key.namespace
+    names = ", ".join(_manager(owner.manager, home) for owner in owners) or "no field manager"
     return BlockedError(
         Reason.TAKEN_BACK,
         f"{text(injection.path)} of {observed.target} was taken back {TRIES + 1} times and is now "
@@ -205,18 +225,22 @@ def _grant(verb: str, resource: wire.Resource, target: Target) -> str:
     return f"{target} may not be {action}: grant `{verb}` on {resource.full_name}{where}"
 
 
-def _not_allowed(target: Target, home: str) -> BlockedError:
-    """In another namespace the same whether it exists: its author may not know that."""
-    missing = "" if target.namespace == home else "does not exist, or "
-    return BlockedError(
-        Reason.NOT_ALLOWED,
-        f"{target} {missing}does not allow Injections of namespace {home} to write to it; its "
-        f"owner must annotate it with {ALLOW_FROM}: {home!r}",
-    )
+def _manager(name: str, home: str) -> str:
+    """A field manager as people of one namespace may see it."""
+    is_theirs = name.startswith(MANAGER) and not name.startswith(f"{MANAGER}{home}/")
+    return "an Injection of another namespace" if is_theirs else name
+
+
+def _missing(target: Target) -> BlockedError:
+    return BlockedError(Reason.TARGET_MISSING, f"{target} does not exist")
+
+
+def _may_write(injection: Injection, observed: Metadata) -> bool:
+    return consents(observed.annotations, injection.key.namespace, INJECTION_WRITERS)
 
 
 def _refused(error: RefusedError, resource: wire.Resource, target: Target) -> BlockedError:
-    words = error.words or "its message may contain the value, so it is not shown"
+    words = error.words
     sentences = {
         Reason.FORBIDDEN: f"{_grant('patch', resource, target)} ({words})",
         Reason.FAILED: f"{target} could not be written yet: {words}",

@@ -1,10 +1,11 @@
 """The decisions about Injections: who owns a field, whether to write, what the status says.
 
 Pure. No value becomes part of a verdict: `holds` compares values and `describe` says what kind of
-value there is, and how large.
+value there is.
 """
 
-from collections.abc import Iterable, Mapping
+from collections import deque
+from collections.abc import Callable, Container, Iterable
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -13,10 +14,15 @@ import msgspec
 from reroll.core.model import fieldpaths
 from reroll.core.model.injection import SOURCES, Condition, Injection, Status, Written
 from reroll.core.model.key import Key
+from reroll.core.tables.annotations import INJECTION_READERS, INJECTION_WRITERS
 from reroll.core.tables.reasons import Reason
 
 TRIES = 3
 """How often one value is written again after its field was overwritten or removed."""
+MOST_CLAIMS = 100
+"""Injections of one namespace that are carried out for one object."""
+LONGEST_WAY = 500
+"""Sources that are looked at for a way back to what an Injection reads."""
 
 
 class Target(NamedTuple):
@@ -49,43 +55,81 @@ def target_of(injection: Injection, *, namespaced: bool = True) -> Target:
 # Conflicts between Injections
 
 
+Age = tuple[str, Key]
+
+
+def age(injection: Injection) -> Age:
+    """Sorts the oldest first."""
+    return injection.created.isoformat() if injection.created else "", injection.key
+
+
+def claims(injection: Injection) -> bool:
+    """Whether it can be in the way of others at all."""
+    return not (injection.spec.dry_run or injection.problem or injection.deleting)
+
+
 def first_claim(injection: Injection, others: Iterable[Injection]) -> Injection | None:
     """Of others with the same target, the oldest that claims this field before `injection`."""
     ahead = [
         other
         for other in others
         if other.key != injection.key
-        and not other.spec.dry_run
-        and not other.problem
-        and not other.deleting
-        and _age(other) < _age(injection)
+        and claims(other)
+        and age(other) < age(injection)
         and fieldpaths.overlap(injection.path, other.path)
     ]
-    return min(ahead, key=_age, default=None)
+    return min(ahead, key=age, default=None)
 
 
-def _age(injection: Injection) -> tuple[str, Key]:
-    return injection.created.isoformat() if injection.created else "", injection.key
+class Consent(NamedTuple):
+    """What an object must let the Injections of a namespace do."""
+
+    of: Key
+    namespace: str
+    annotation: str
 
 
-def loop(target: Target, sources: Iterable[Key], flows: Mapping[Key, Iterable[Key]]) -> list[Key]:
-    """The shortest way from what is written back to what is read; empty if there is none.
+class Hop(NamedTuple):
+    """An Injection that carries the content of one source into another."""
 
-    `flows`: for a source, the sources that Injections write with its content.
+    source: Key
+    target: Key
+    by: Key
+
+    @property
+    def consents(self) -> tuple[Consent, ...]:
+        """What it needs. A source that is a target always has to let itself be written to."""
+        home = self.by.namespace
+        written = Consent(self.target, home, INJECTION_WRITERS)
+        if self.source.namespace == home:
+            return (written,)
+        return written, Consent(self.source, home, INJECTION_READERS)
+
+
+def loop(
+    target: Key,
+    sources: Iterable[Key],
+    writers: Callable[[Key], Iterable[Injection]],
+    refused: Container[Consent] = (),
+) -> list[Hop] | None:
+    """The shortest way from what is written back to what is read; `None` if there is none.
+
+    It is looked for from what is read, so that whoever may not write there is no part of any way.
+    `writers`: the Injections that write to a source.
     """
-    if not target.is_source:
-        return []
-    read = frozenset(sources)
-    ways, visited = [[target.key]], {target.key}
-    while ways:
-        way = ways.pop(0)
-        if way[-1] in read:
-            return way
-        for after in flows.get(way[-1], ()):
-            if after not in visited:
-                visited.add(after)
-                ways.append([*way, after])
-    return []
+    visited = set(sources)
+    ways = deque((source, list[Hop]()) for source in sorted(visited))
+    while ways and len(visited) <= LONGEST_WAY:
+        here, hops = ways.popleft()
+        if here == target:
+            return hops
+        for other in writers(here):
+            for source in other.sources - visited:
+                hop = Hop(source, here, other.key)
+                if not any(consent in refused for consent in hop.consents):
+                    visited.add(source)
+                    ways.append((source, [hop, *hops]))
+    return None
 
 
 # Whether to write
@@ -161,8 +205,12 @@ class Verdict(msgspec.Struct, frozen=True, gc=False):
 class BlockedError(Exception):
     """Why an Injection cannot be carried out now; no sentence holds a value."""
 
-    def __init__(self, reason: Reason, message: str, taken_back: int = 0) -> None:
+    def __init__(
+        self, reason: Reason, message: str, taken_back: int = 0, by: Iterable[Key] = ()
+    ) -> None:
         super().__init__(message)
+        self.by = frozenset(by)
+        """The Injections in its way."""
         self.verdict = Verdict(reason, message, taken_back=taken_back)
 
 
@@ -175,8 +223,17 @@ _FALSE = {"Conflict": "NoConflict", "SourceMissing": "SourcesFound", "Forbidden"
 """The reason of a condition that is false and has nothing to tell."""
 
 
-def status_of(injection: Injection, verdict: Verdict, unwatched: str, now: datetime) -> Status:
-    """The status after a reconciliation. `unwatched`: why changes of the target go unnoticed."""
+class Unwatched(NamedTuple):
+    """Why changes of a target go unnoticed."""
+
+    reason: Reason
+    message: str
+
+
+def status_of(
+    injection: Injection, verdict: Verdict, unwatched: Unwatched | None, now: datetime
+) -> Status:
+    """The status after a reconciliation."""
     before, moment = injection.status, now.strftime("%Y-%m-%dT%H:%M:%SZ")
     since = {(last.type, last.status): last.last_transition_time for last in before.conditions}
     conditions = []
@@ -184,7 +241,7 @@ def status_of(injection: Injection, verdict: Verdict, unwatched: str, now: datet
         is_true = verdict.reason in reasons
         reason, message = verdict.reason.word, verdict.message
         if kind == "Forbidden" and unwatched and not is_true:
-            is_true, reason, message = True, Reason.FORBIDDEN.word, unwatched
+            is_true, reason, message = True, unwatched.reason.word, unwatched.message
         elif not is_true and kind != "Ready":
             reason, message = _FALSE[kind], ""
         state = "True" if is_true else "False"
@@ -205,19 +262,15 @@ def is_ready(status: Status) -> bool:
 
 
 def describe(value: Any) -> str:
-    """A value as people may see it: its type and its size."""
+    """A value as people may see it: its type. Its size would tell of a password."""
     match value:
         case str():
-            return f"a string of {_count(len(value), 'character')}"
+            return "a string"
         case bool():
             return "a boolean"
         case int() | float():
             return "a number"
         case list():
-            return f"a list of {_count(len(value), 'item')}"
+            return "a list"
         case _:
-            return f"an object with {_count(len(value), 'field')}"
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+            return "an object"

@@ -23,6 +23,8 @@ from reroll.kube.resources import INJECTIONS
 
 RESYNC = 300.0
 """Seconds after which an Injection is reconciled though nothing changed."""
+POLL = 60.0
+"""Seconds after which a target is looked at that is not watched."""
 STATUS_RETRY = 30.0
 log = Log("reroll")
 
@@ -64,14 +66,17 @@ class Reconciler:
         self._registry.link_sources(key, injection.sources)
         with self._watches.reconciling(key):
             try:
-                verdict = await self._applier.apply(injection)
+                verdict, blockers = await self._applier.apply(injection), frozenset[Key]()
             except BlockedError as error:
-                verdict = error.verdict
+                verdict, blockers = error.verdict, error.by
+        self._registry.block(key, blockers)
+        unwatched = self._watches.problem(key)
         await self._show(injection, verdict)
         if verdict.reason.polled:
             return self._backoff.failed(key)
         self._backoff.succeeded(key)
-        return self._clock.jitter(RESYNC)
+        is_polled = unwatched is not None and unwatched.reason is Reason.TOO_MANY_TARGETS
+        return self._clock.jitter(POLL if is_polled else RESYNC)
 
     def _failed(self, key: Key, error: Exception) -> float:
         if isinstance(error, ApiError) and not isinstance(error, Conflict):
@@ -81,6 +86,7 @@ class Reconciler:
     def _forget(self, key: Key) -> None:
         self._watches.leave(key)
         self._registry.link_sources(key, frozenset())
+        self._registry.block(key, ())
         self._status.forget(key)
         self._bus.forget(key)
         self._backoff.succeeded(key)

@@ -1,7 +1,8 @@
 """Removes a value from messages of the API server.
 
-Pure. A refusal often repeats the value that it refuses: quoted, escaped, or as it is. A very short
-value could be anywhere in a message, so then nothing of the message is left.
+Pure. A refusal often repeats the value that it refuses: quoted, escaped, or as it is; an admission
+webhook may also quote a part of it. What is left of a message is shown only if it has no part of
+the value in it.
 """
 
 import base64
@@ -13,6 +14,9 @@ from typing import Any
 HIDDEN = "(hidden)"
 SHORTEST = 4
 _QUOTED = re.compile(r'(\b\w+ value: )"(?:[^"\\]|\\.)*(?:"|$)', re.DOTALL)
+_ADMISSION = re.compile(
+    r"(admission webhook|ValidatingAdmissionPolicy) [\"'](?P<name>[-a-z0-9.]{1,253})[\"']"
+)
 _DUMPED = re.compile(r"&\{.*\}|&\{.*$", re.DOTALL)
 
 
@@ -24,19 +28,24 @@ def redact(message: str, values: Iterable[bytes], written: Any) -> str:
     message = _DUMPED.sub(HIDDEN, _QUOTED.sub(rf"\1{HIDDEN}", message))
     for form in reversed(forms):
         message = message.replace(form, HIDDEN)
-    return _without_start_of_value(message, forms)
+    return "" if _has_part_of(message, forms) else message
 
 
-def _without_start_of_value(message: str, forms: Iterable[str]) -> str:
-    """A message that was cut may end with the start of a value."""
-    body = message.removesuffix("…")
-    if body == message:
-        return message
-    for form in forms:
-        for length in range(min(len(form), len(body)), SHORTEST - 1, -1):
-            if body.endswith(form[:length]):
-                return body[:-length] + HIDDEN
-    return message
+def refused_by(message: str) -> str:
+    """The admission webhook or policy that refused a request; empty if it was none."""
+    found = _ADMISSION.search(message)
+    return f"{found[1]} {found['name']}" if found else ""
+
+
+def _has_part_of(message: str, forms: Iterable[str]) -> bool:
+    """Whether some characters in a row are those of a value, in upper or lower case."""
+    folded = [form.casefold() for form in forms]
+    parts = {
+        piece[start : start + SHORTEST]
+        for piece in message.casefold().split(HIDDEN)
+        for start in range(len(piece) - SHORTEST + 1)
+    }
+    return any(part in form for part in parts for form in folded)
 
 
 def _texts(values: Iterable[bytes], written: Any) -> Iterator[str]:

@@ -3,11 +3,12 @@
 from reroll.core.dialects.reroll import consents
 from reroll.core.model.injection import Injection
 from reroll.core.model.key import Key
-from reroll.core.tables.annotations import ALLOW_FROM
+from reroll.core.tables.annotations import INJECTION_READERS
 from reroll.core.tables.reasons import Reason
 from reroll.core.tables.source_kinds import SOURCE_KINDS
 from reroll.engine.content import Source, values_of
 from reroll.engine.ports import EnginePort
+from reroll.features.injection.consent import not_allowed
 from reroll.features.injection.decide import BlockedError
 from reroll.features.injection.values import Contents
 from reroll.kube import api, resources
@@ -23,13 +24,14 @@ class SourceReader:
         self._client, self._engine, self._namespaces = client, engine, settings.namespaces
 
     async def read(self, injection: Injection) -> Contents:
-        """The content of each source; `BlockedError` if one is missing or out of reach."""
+        """The content of each source; `BlockedError` if one is missing or out of reach.
+
+        Call it after consent was seen in metadata; that is only confirmed here.
+        """
         home = injection.key.namespace
-        contents: dict[Key, dict[str, bytes]] = {}
-        for source in sorted(injection.sources):
-            if problem := self._unwatched(source):
-                raise BlockedError(Reason.SOURCE_FORBIDDEN, problem)
-            contents[source] = await self._content(source, home)
+        contents = {
+            source: await self._content(source, home) for source in sorted(injection.sources)
+        }
         for each in injection.spec.from_:
             source = each.source(home)
             content = contents[source]
@@ -37,6 +39,12 @@ class SourceReader:
                 keys = f"it has {', '.join(sorted(content)[:10])}" if content else "it is empty"
                 raise BlockedError(Reason.SOURCE_MISSING, f"{source} has no key {each.key}; {keys}")
         return contents
+
+    def check(self, injection: Injection) -> None:
+        """`BlockedError` if changes of a source would go unnoticed."""
+        for source in sorted(injection.sources):
+            if problem := self._unwatched(source):
+                raise BlockedError(Reason.SOURCE_FORBIDDEN, problem)
 
     def _unwatched(self, source: Key) -> str:
         """Why changes of a source go unnoticed: then no value is written, as it would go stale."""
@@ -60,20 +68,12 @@ class SourceReader:
             )
         except NotFound:
             if source.namespace != home:
-                raise _not_allowed(source, home) from None
+                raise not_allowed(source, home, INJECTION_READERS) from None
             raise BlockedError(Reason.SOURCE_MISSING, f"{source} does not exist") from None
         except Forbidden:
             problem = f"{source} may not be read; grant `get` on {row.plural}"
             raise BlockedError(Reason.SOURCE_FORBIDDEN, problem) from None
-        if source.namespace != home and not consents(manifest.metadata.annotations, home):
-            raise _not_allowed(source, home)
+        annotations = manifest.metadata.annotations
+        if source.namespace != home and not consents(annotations, home, INJECTION_READERS):
+            raise not_allowed(source, home, INJECTION_READERS)
         return values_of(manifest, are_encoded=row.keyed)
-
-
-def _not_allowed(source: Key, home: str) -> BlockedError:
-    """The same whether it exists: otherwise names in other namespaces could be probed."""
-    return BlockedError(
-        Reason.NOT_ALLOWED,
-        f"{source} does not exist, or does not allow namespace {home} to use it; its owner must "
-        f"annotate it with {ALLOW_FROM}: {home!r}",
-    )

@@ -1,11 +1,13 @@
 """The objects that Injections write to: which API serves them, and when they change.
 
 Each kind of target is watched, in the namespaces that have one, for metadata only, while an
-Injection writes to one. An Injection wakes when its target is another object, or when the target's
-spec or consent changed; not for the target's status.
+Injection is allowed to write to one. An Injection wakes when its target is another object, or when
+the target's spec or consent changed; not for the target's status. There is a limit to the number of
+watches; beyond it a target is looked at from time to time.
 """
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, NamedTuple
@@ -13,15 +15,20 @@ from typing import Any, NamedTuple
 from reroll.core.model.injection import To, Written
 from reroll.core.model.key import Key
 from reroll.core.model.metadata import Metadata
-from reroll.core.tables.annotations import ALLOW_FROM
+from reroll.core.tables.annotations import INJECTION_WRITERS
 from reroll.core.tables.reasons import Reason
-from reroll.features.injection.decide import BlockedError, Target
+from reroll.features.injection.decide import BlockedError, Target, Unwatched
 from reroll.features.injection.watching import Handler, Name, WatchFactory
 from reroll.kube import discovery, wire
 from reroll.kube.client import Client
 from reroll.kube.objects import Stub
 from reroll.kube.steps import Health
 from reroll.kube.watch import Watch
+
+MOST_OF_A_NAMESPACE = 20
+"""Watches that the Injections of one namespace have."""
+MOST = 200
+"""Watches that all of them have together."""
 
 
 class TargetApis:
@@ -69,7 +76,7 @@ Signature = tuple[str, int, str]
 
 def signature(metadata: Metadata) -> Signature:
     """What differs when a target must be reconciled again."""
-    allowed = (metadata.annotations or {}).get(ALLOW_FROM, "")
+    allowed = (metadata.annotations or {}).get(INJECTION_WRITERS, "")
     return metadata.uid, metadata.generation or metadata.version, allowed
 
 
@@ -89,6 +96,9 @@ class TargetWatches:
         self._factory, self._watches, self._wake = factory, watches, wake
         self._open: dict[Extent, _TargetWatch] = {}
         self._extents: dict[Key, Extent] = {}
+        self._homes: dict[str, Counter[Extent]] = {}
+        """For each namespace how many of its Injections use which watch."""
+        self._unwatched: set[Key] = set()
         self._reconciling: set[Key] = set()
         self._group: asyncio.TaskGroup | None = None
 
@@ -102,25 +112,39 @@ class TargetWatches:
                 self._group = None
                 self._open.clear()
                 self._extents.clear()
+                self._homes.clear()
+                self._unwatched.clear()
 
     def follow(
         self, key: Key, resource: wire.Resource, target: Target, observed: Metadata | None
     ) -> None:
-        """An Injection has this target, which was observed so (`None`: it does not exist)."""
+        """An Injection may write to this target, which was observed so (`None`: it is missing)."""
         extent = Extent(resource, target.namespace if resource.namespaced else None)
         if self._extents.get(key) != extent:
             self.leave(key)
-        opened = self._open.get(extent)
-        if opened is None:
             if self._group is None:
                 return
+            if not self._has_room(key.namespace, extent):
+                self._unwatched.add(key)
+                return
+            self._join(key, extent, self._group)
+        opened = self._open[extent]
+        opened.use(key, (target.namespace, target.name), signature(observed) if observed else None)
+
+    def _has_room(self, home: str, extent: Extent) -> bool:
+        mine = self._homes.get(home, Counter[Extent]())
+        if extent in mine:
+            return True
+        return len(mine) < MOST_OF_A_NAMESPACE and (extent in self._open or len(self._open) < MOST)
+
+    def _join(self, key: Key, extent: Extent, group: asyncio.TaskGroup) -> None:
+        if extent not in self._open:
             opened = self._open[extent] = _TargetWatch(extent, self._wake, self._reconciling)
             handler = Handler(opened.names, opened.applied, opened.removed, opened.health)
             watch = self._factory.open(*extent, Stub, handler)
-            opened.task = self._group.create_task(self._run(watch))
+            opened.task = group.create_task(self._run(watch))
         self._extents[key] = extent
-        opened.users[key] = target.namespace, target.name
-        opened.observed[key] = signature(observed) if observed else None
+        self._homes.setdefault(key.namespace, Counter())[extent] += 1
 
     async def _run(self, watch: Watch[Stub]) -> None:
         self._watches.append(watch)
@@ -132,15 +156,22 @@ class TargetWatches:
                 self._watches.remove(watch)
 
     def leave(self, key: Key) -> None:
-        """An Injection is gone, or has another target."""
-        opened = self._watch_of(key)
+        """An Injection is gone, has another target, or may not write to it."""
+        self._unwatched.discard(key)
         extent = self._extents.pop(key, None)
-        if opened and extent:
-            del opened.users[key], opened.observed[key]
-            if not opened.users:
-                if opened.task:
-                    opened.task.cancel()
-                del self._open[extent]
+        if extent is None:
+            return
+        mine = self._homes[key.namespace]
+        mine[extent] -= 1
+        if not mine[extent]:
+            del mine[extent]
+        if not mine:
+            del self._homes[key.namespace]
+        opened = self._open[extent]
+        if opened.leave(key):
+            if opened.task:
+                opened.task.cancel()
+            del self._open[extent]
 
     @contextmanager
     def reconciling(self, key: Key) -> Iterator[None]:
@@ -153,10 +184,17 @@ class TargetWatches:
             if opened := self._watch_of(key):
                 opened.compare_postponed(key)
 
-    def problem(self, key: Key) -> str:
-        """Why changes of a target go unnoticed; empty if they do not."""
+    def problem(self, key: Key) -> Unwatched | None:
+        """Why changes of a target go unnoticed; `None` if they do not."""
+        if key in self._unwatched:
+            return Unwatched(
+                Reason.TOO_MANY_TARGETS,
+                f"its target is not watched but looked at every minute: the Injections of a "
+                f"namespace watch at most {MOST_OF_A_NAMESPACE} kinds and namespaces of targets, "
+                f"and all together {MOST}",
+            )
         opened = self._watch_of(key)
-        return opened.problem if opened else ""
+        return opened.problem if opened else None
 
     def _watch_of(self, key: Key) -> "_TargetWatch | None":
         extent = self._extents.get(key)
@@ -169,14 +207,34 @@ class _TargetWatch:
     def __init__(self, extent: Extent, wake: Callable[[Key], None], reconciling: set[Key]) -> None:
         self._extent, self._wake, self._reconciling = extent, wake, reconciling
         self._postponed: dict[Key, Signature | None] = {}
-        self.users: dict[Key, Name] = {}
-        self.observed: dict[Key, Signature | None] = {}
+        self._targets: dict[Key, Name] = {}
+        self._users: dict[Name, set[Key]] = {}
+        self._observed: dict[Key, Signature | None] = {}
         """The target of each Injection when it was last reconciled."""
-        self.problem = ""
+        self.problem: Unwatched | None = None
         self.task: asyncio.Task[None] | None = None
 
+    def use(self, key: Key, target: Name, observed: Signature | None) -> None:
+        if self._targets.get(key) != target:
+            self.leave(key)
+            self._targets[key] = target
+            self._users.setdefault(target, set()).add(key)
+        self._observed[key] = observed
+
+    def leave(self, key: Key) -> bool:
+        """Whether no Injection is left."""
+        target = self._targets.pop(key, None)
+        if target is not None:
+            users = self._users[target]
+            users.discard(key)
+            if not users:
+                del self._users[target]
+        self._observed.pop(key, None)
+        self._postponed.pop(key, None)
+        return not self._targets
+
     def names(self) -> set[Name]:
-        return set(self.users.values())
+        return set(self._users)
 
     def applied(self, obj: Stub) -> None:
         self._compare((obj.metadata.namespace, obj.metadata.name), signature(obj.metadata))
@@ -185,25 +243,26 @@ class _TargetWatch:
         self._compare(name, None)
 
     def _compare(self, name: Name, now: Signature | None) -> None:
-        for key in [key for key, target in self.users.items() if target == name]:
+        for key in self._users.get(name, ()):
             if key in self._reconciling:
                 self._postponed[key] = now
-            elif self.observed.get(key) != now:
+            elif self._observed.get(key) != now:
                 self._wake(key)
 
     def compare_postponed(self, key: Key) -> None:
-        if key in self._postponed and self._postponed.pop(key) != self.observed.get(key):
+        if key in self._postponed and self._postponed.pop(key) != self._observed.get(key):
             self._wake(key)
 
     def health(self, state: Health) -> None:
         resource, namespace = self._extent
         where = f" in namespace {namespace}" if namespace else ""
-        before, self.problem = self.problem, ""
+        before, self.problem = self.problem, None
         if state == "forbidden":
-            self.problem = (
+            self.problem = Unwatched(
+                Reason.FORBIDDEN,
                 f"changes of the target go unnoticed: grant `list` and `watch` on "
-                f"{resource.full_name}{where}"
+                f"{resource.full_name}{where}",
             )
         if before != self.problem:
-            for key in self.users:
+            for key in self._targets:
                 self._wake(key)

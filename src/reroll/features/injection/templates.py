@@ -66,13 +66,30 @@ class _Environment(ImmutableSandboxedEnvironment):
         self.tests, self.globals = {}, {}
 
 
+_WRONG = (ArithmeticError, LookupError, RecursionError, SyntaxError, TypeError, ValueError)
+"""What a template can raise when it is parsed, compiled or rendered."""
+
+
+def _sentence(error: Exception) -> str:
+    """What is wrong; errors of Python may quote a value, so their own words are not shown."""
+    match error:
+        case TemplateError():
+            return str(error)
+        case RecursionError() | SyntaxError():
+            return "it is nested too deeply"
+        case TypeError():
+            return "it compares or filters something that is no text"
+    return "it has a number or a character that cannot be used"
+
+
 def check(template: str, names: set[str]) -> str:
     """The first mistake in a template, in a sentence; empty if there is none."""
     try:
-        parsed = _Environment().parse(template)
+        return next(_mistakes(_Environment().parse(template), names), "")
     except TemplateSyntaxError as error:
         return f"spec.template: line {error.lineno}: {error.message}"
-    return next(_mistakes(parsed, names), "")
+    except _WRONG as error:
+        return f"spec.template: {_sentence(error)}"
 
 
 def render(template: str, variables: Mapping[str, str]) -> str:
@@ -81,8 +98,8 @@ def render(template: str, variables: Mapping[str, str]) -> str:
         raise TemplateError(mistake)
     try:
         return "".join(_limited(_Environment().from_string(template).generate(**variables)))
-    except TemplateError as error:
-        raise TemplateError(f"spec.template: {_line_of(error)}{error}") from None
+    except _WRONG as error:
+        raise TemplateError(f"spec.template: {_line_of(error)}{_sentence(error)}") from None
 
 
 def _limited(parts: Iterator[str]) -> Iterator[str]:

@@ -12,9 +12,12 @@ import msgspec
 
 from reroll.core.model.injection import LARGEST, From, Injection
 from reroll.core.model.key import Key
+from reroll.core.model.unreadable import UNREADABLE
 from reroll.core.tables.reasons import Reason
 from reroll.features.injection.decide import BlockedError
 
+DEEPEST = 64
+"""Levels of a value that is JSON."""
 Contents = Mapping[Key, Mapping[str, bytes]]
 
 
@@ -32,10 +35,10 @@ def make(injection: Injection, contents: Contents) -> Value:
     """The value that belongs in the target; `BlockedError` if none can be made."""
     home, spec = injection.key.namespace, injection.spec
     raw = tuple(contents[each.source(home)][each.key] for each in spec.from_)
-    if (size := sum(map(len, raw))) > LARGEST:
+    if sum(map(len, raw)) > LARGEST:
         raise _invalid(
-            f"the keys hold {size} bytes, more than the {LARGEST} that are allowed, because every "
-            "watcher of an object receives all of it"
+            f"the keys hold more than the {LARGEST} bytes that are allowed, because every watcher "
+            "of an object receives all of it"
         )
     if spec.template is None:
         return Value(_encoded(spec.encoding, raw[0]), raw)
@@ -74,21 +77,40 @@ def _encoded(encoding: str, value: bytes) -> Any:
         return _decoded(value)
     try:
         return value.decode()
-    except UnicodeDecodeError as error:
+    except UnicodeDecodeError:
         raise _invalid(
-            f"the value is binary (byte {error.start} is not UTF-8), but a string must be text; "
-            "use encoding: base64"
+            "the value is binary, but a string must be text; use encoding: base64"
         ) from None
 
 
 def _decoded(value: bytes) -> Any:
     try:
         decoded = msgspec.json.decode(value)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise _invalid(f"the value is not JSON, as encoding: json requires: {error}") from None
+    except RecursionError:
+        raise _too_deep() from None
+    except UNREADABLE:
+        raise _invalid("the value is not JSON, as encoding: json requires") from None
     if decoded is None:
         raise _invalid("the value is the JSON null, which would remove the field")
+    if _is_deep(decoded):
+        raise _too_deep()
     return decoded
+
+
+def _too_deep() -> BlockedError:
+    return _invalid(f"the value is JSON that is nested more than {DEEPEST} levels deep")
+
+
+def _is_deep(value: Any) -> bool:
+    level = [value]
+    for _ in range(DEEPEST):
+        level = [
+            inner
+            for each in level
+            if isinstance(each, dict | list)
+            for inner in (each.values() if isinstance(each, dict) else each)
+        ]
+    return bool(level)
 
 
 def _invalid(message: str) -> BlockedError:

@@ -4,6 +4,8 @@ from collections.abc import Callable, Iterable
 from typing import Generic, NamedTuple, TypeVar
 
 from reroll.clock import Clock
+from reroll.controller import bugs
+from reroll.controller.bugs import Part
 from reroll.controller.logs import Log
 from reroll.core.model.injection import Manifest
 from reroll.kube import watch, wire
@@ -51,6 +53,7 @@ class WatchFactory:
             metadata_only=model is Stub,
             read_timeout=self._silence,
             on_state=on_state,
+            on_bug=bugs.in_watch,
         )
 
 
@@ -72,7 +75,9 @@ class _Events(Generic[T]):
                 if isinstance(event, watch.Absent):
                     self._unconfirmed = set(self._handler.known())
                 while self._unconfirmed:
-                    self._handler.removed(self._unconfirmed.pop())
+                    name = self._unconfirmed.pop()
+                    with bugs.contained(Part.WATCH, object="/".join(name)):
+                        self._handler.removed(name)
             case odd:
                 where = f"{odd.kind} {odd.namespace}/{odd.name}"
                 log.warning("odd object", object=where, problem=str(odd))

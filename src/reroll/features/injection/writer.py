@@ -5,7 +5,7 @@ atomic list or map as a whole; there, one field is written by a JSON Patch under
 guarded by the version that was read. No error raised here holds a value.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
@@ -18,10 +18,11 @@ from reroll.core.model.metadata import Metadata
 from reroll.core.tables.reasons import Reason
 from reroll.features.injection.decide import FieldState, Target, holds
 from reroll.features.injection.ownership import Managed, Owner, can_be_applied, owners
-from reroll.features.injection.redact import redact
+from reroll.features.injection.redact import redact, refused_by
 from reroll.features.injection.values import Value
 from reroll.kube import wire
 from reroll.kube.client import Client
+from reroll.kube.decode import decoded
 from reroll.kube.errors import ApiError, Conflict, Forbidden, NotFound, Throttled, Unavailable
 
 _NO_VALUE = Value(None, ())
@@ -38,9 +39,6 @@ class TargetHead(msgspec.Struct, gc=False):
 
     def owners(self, path: Path) -> list[Owner]:
         return owners(self.metadata.managed_fields or [], path)
-
-
-_head = msgspec.json.Decoder(TargetHead)
 
 
 class RefusedError(Exception):
@@ -121,17 +119,24 @@ class FieldWriter:
         return _decoded(observed.resource, observed.target, raw)
 
     async def release(
-        self, injection: Injection, resource: wire.Resource, written: Written
+        self,
+        injection: Injection,
+        resource: wire.Resource,
+        written: Written,
+        was_written: Callable[[Injection, Any], bool],
     ) -> bool:
-        """Give a field back; whether there was a value of ours to remove."""
+        """Give a field back; whether there was a value of ours to remove.
+
+        `was_written`: whether a value is the one that the Injection wrote last.
+        """
         target = Target(resource.group, resource.kind, written.namespace, written.name)
-        path = fieldpaths.parse(written.path)
         try:
+            path = fieldpaths.parse(written.path)
             with _redacted(target, _NO_VALUE):
                 observed = await self.read(resource, target)
                 if observed.metadata.uid != written.uid:
                     return False
-                request = _removal(injection, observed, path)
+                request = _removal(injection, observed, path, was_written)
                 if request is not None:
                     await self._client.send(request)
         except (NotFound, PathError):
@@ -149,15 +154,33 @@ def _redacted(target: Target, value: Value) -> Iterator[None]:
     except Conflict:
         raise Conflict(f"{target} changed while it was written") from None
     except ApiError as error:
-        raise RefusedError(error, redact(error.message, value.raw, value.desired)) from None
+        raise RefusedError(error, _words(error, value)) from None
 
 
-def _removal(injection: Injection, observed: TargetObject, path: Path) -> wire.Request | None:
+def _words(error: ApiError, value: Value) -> str:
+    """What the API server says; the bare answer where its text may have a part of the value."""
+    if words := redact(error.message, value.raw, value.desired):
+        return words
+    by = refused_by(error.message)
+    source = f" of the {by}" if by else ""
+    reason = redact(error.reason, value.raw, value.desired)
+    answer = f"{error.status or 'no status'} {reason}".strip()
+    return f"{answer}; the text{source} may have a part of the value in it, so it is not shown"
+
+
+def _removal(
+    injection: Injection,
+    observed: TargetObject,
+    path: Path,
+    was_written: Callable[[Injection, Any], bool],
+) -> wire.Request | None:
     """`None`: there is no value of ours."""
     managers = {owner.manager for owner in observed.head.owners(path)}
     location = fieldpaths.locate(observed.document, path)
     if injection.manager not in managers or not location.exists:
         return None  # It was overwritten, or removed before a restart.
+    if not observed.can_be_applied(path) and not was_written(injection, location.value):
+        return None  # Of an atomic list or map, we are shown as the owner of all items.
     if len(managers) > 1:
         return _apply(injection, observed, {})  # The field stays for its other owners.
     # Applying nothing would also remove maps that become empty.
@@ -201,4 +224,5 @@ def _patch(
 
 
 def _decoded(resource: wire.Resource, target: Target, raw: bytes) -> TargetObject:
-    return TargetObject(resource, target, _head.decode(raw), msgspec.json.decode(raw))
+    head = decoded(raw, TargetHead, str(target))
+    return TargetObject(resource, target, head, decoded(raw, dict[str, Any], str(target)))

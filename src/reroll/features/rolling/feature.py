@@ -59,6 +59,7 @@ class Rolling:
         for write in (Write.ROLL, Write.RECORD):
             self._pacer.on_turn(write, self.queue.add)
         self._executor = Executor(client, clock, self.observer, self._pacer, self.queue.add)
+        self._executor.jobs.may_recreate = Feature.RECREATE in settings.features
         self._worker = Worker(
             self.queue, self._reconcile, Backoff(clock), on_error=self._failed, noun="workload"
         )
@@ -69,6 +70,7 @@ class Rolling:
 
     async def prepare(self) -> None:
         await self.observer.load_keys()
+        await self._watches.compare_stores()
 
     def stages(self) -> Iterator[list[Watch[Any]]]:
         return self._watches.stages()
@@ -88,7 +90,7 @@ class Rolling:
             for key in self.observer.world.everything():
                 self.queue.add(key, urgent=False)
             async with asyncio.TaskGroup() as group:
-                if "Job" in self.observer.kinds and Feature.RECREATE in self._settings.features:
+                if "Job" in self.observer.kinds and self._executor.jobs.may_recreate:
                     places = self._settings.namespaces or (None,)
                     group.create_task(self._executor.jobs.run(places, self._bus.publish))
                 if self._executor.slow_lane:

@@ -21,6 +21,7 @@ from reroll.manifests.text.nodes import (
     ScalarNode,
     SequenceNode,
     repeated_keys,
+    resolve,
 )
 
 LARGEST = 1_000_000
@@ -191,19 +192,22 @@ class _Composer:
 
 
 def _check_expansion(root: Node, length: int) -> None:
-    """Refuse a tree whose aliases expand to too many parts."""
-    sizes: dict[int, int] = {}
-
-    def size(node: Node) -> int:
-        if isinstance(node, AliasNode):
-            return size(node.target)
-        if isinstance(node, ScalarNode):
-            return 1
-        if id(node) not in sizes:
-            sizes[id(node)] = 1 + sum(size(each) for each in node.children)
-        return sizes[id(node)]
-
-    if size(root) > LARGEST + length:
+    """Refuse a tree whose aliases expand to too many parts, or to too many levels."""
+    known: dict[int, tuple[int, int]] = {}
+    waiting = [resolve(root)]
+    while waiting:
+        node = waiting[-1]
+        inside = [] if isinstance(node, ScalarNode) else [resolve(each) for each in node.children]
+        below = [each for each in inside if not isinstance(each, ScalarNode)]
+        if missing := [each for each in below if id(each) not in known]:
+            waiting += missing
+            continue
+        parts = 1 + len(inside) - len(below) + sum(known[id(each)][0] for each in below)
+        depth = 1 + max((known[id(each)][1] for each in below), default=0)
+        check_depth(node.start, depth)
+        known[id(node)] = parts, depth
+        waiting.pop()
+    if known[id(resolve(root))][0] > LARGEST + length:
         raise TextError(
             root.start, f"its aliases write out to more than {LARGEST} parts; use fewer"
         )

@@ -93,15 +93,6 @@ def value_of(node: Node) -> Any:
     return own
 
 
-def without_nulls(value: Any) -> Any:
-    """The value less what is null, however deep: the API server reads null as absent."""
-    if isinstance(value, dict):
-        return {key: without_nulls(each) for key, each in value.items() if each is not None}
-    if isinstance(value, list):
-        return [without_nulls(each) for each in value if each is not None]
-    return value
-
-
 def key_of(key: KeyNode) -> str:
     """The name of an entry in JSON."""
     scalar = resolve(key)

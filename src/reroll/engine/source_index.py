@@ -1,0 +1,89 @@
+"""What is known of sources that somebody refers to: questions only, nothing changes here."""
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from reroll.core.model.content import Content, allows
+from reroll.core.model.key import Key
+from reroll.core.observe.snapshot import Absence
+from reroll.core.tables.source_kinds import SourceKind
+from reroll.engine.source_state import KnownSources
+
+
+class SourceIndex:
+    def __init__(self, rows: Mapping[str, SourceKind]) -> None:
+        self._known = KnownSources()
+        self.rows = rows
+
+    def __len__(self) -> int:
+        return len(self._known)
+
+    def __contains__(self, key: Key) -> bool:
+        return key in self._known
+
+    def __iter__(self) -> Iterator[Key]:
+        return iter(tuple(self._known))
+
+    def of(self, kind: str, namespace: str | None = None) -> list[Key]:
+        """Those of a kind, in one namespace or in all."""
+        return self._known.of(kind, namespace)
+
+    def lets(self, source: Key, namespace: str) -> bool:
+        """Whether workloads of a namespace may name a source, as its metadata said last."""
+        known = self._known.get(source)
+        return source.namespace == namespace or (
+            known is not None and allows(known.allowed, namespace)
+        )
+
+    def strangers(self, source: Key) -> frozenset[Key]:
+        """Who refers to it, by kind and namespace, if nobody of its own namespace does."""
+        users = known.users if (known := self._known.get(source)) else ()
+        if any(user.namespace == source.namespace for user in users):
+            return frozenset()
+        return frozenset(Key(user.kind, user.namespace, "") for user in users)
+
+    def asks(self, key: Key) -> bool:
+        """Whether it matters to somebody what the annotations of a source say."""
+        known = self._known.get(key)
+        return known is not None and known.asked
+
+    def content(self, key: Key) -> Content | Absence:
+        known = self._known.get(key)
+        return known.content if known else Absence.UNREAD
+
+    def users(self, key: Key) -> frozenset[Key]:
+        """Who refers to a source."""
+        known = self._known.get(key)
+        return frozenset(known.users) if known else frozenset()
+
+    def gone_at(self, key: Key) -> int:
+        """The version after which a source was missing; 0 if it is there, or nobody knows."""
+        known = self._known.get(key)
+        return known.gone if known else 0
+
+    def version(self, key: Key) -> int:
+        """The last version of a source that was seen whole; 0 if none was."""
+        known = self._known.get(key)
+        return known.version if known else 0
+
+    def digested_at(self, keys: Iterable[Key]) -> int:
+        """The highest version of those that are digested with a key."""
+        return max((self.version(key) for key in keys if self.rows[key.kind].keyed), default=0)
+
+    def take_told(self, key: Key) -> int:
+        """The version to ask for, once: if that fails, the most recent one is worth asking for."""
+        known = self._known.get(key)
+        if known is None:
+            return 0
+        told, known.told = known.told, 0
+        return told
+
+    def identity(self, key: Key) -> tuple[str, str]:
+        """The apiVersion of a source, and its uid if it was seen."""
+        known, row = self._known.get(key), self.rows[key.kind]
+        version = f"{row.group}/{row.version}" if row.group else row.version
+        return version, known.uid if known else ""
+
+    def older_than(self, version: int, keys: Iterable[Key]) -> list[Key]:
+        """Of these, the ones that may have changed by this version of the store."""
+        found = [(key, self._known.get(key)) for key in keys]
+        return [key for key, known in found if known and known.as_of < version]
