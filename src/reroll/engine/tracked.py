@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from datetime import datetime
 
+from reroll.core.model.key import Key
 from reroll.core.model.reference import Reference
 from reroll.core.observe.workload import Workload
 from reroll.core.policy.policy import Policy
@@ -54,3 +55,13 @@ def is_news(before: Workload, now: Workload, expected: tuple[int, str] | None) -
 def has_leftovers(found: Policy) -> bool:
     """Whether there is something to tell, or to bring to its end, of one that is not in."""
     return bool(found.problems or found.repair or (found.pause and found.pause.since))
+
+
+def copies_named_by(seen: Workload | None) -> dict[Key, Key]:
+    """The copies that its template names, and what they are copies of."""
+    if seen is None or not seen.pins:
+        return {}
+    home = seen.key.namespace
+    return {
+        Key(kind, home, copy): Key(kind, home, name) for (kind, name), copy in seen.pins.items()
+    }

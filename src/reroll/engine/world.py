@@ -28,7 +28,7 @@ from reroll.engine.overlap import Overlap
 from reroll.engine.reach import consented, unreachable
 from reroll.engine.references import References
 from reroll.engine.scope import NOWHERE, NamespaceInfo, Namespaces, Scope
-from reroll.engine.tracked import Tracked, has_leftovers, is_news
+from reroll.engine.tracked import Tracked, copies_named_by, has_leftovers, is_news
 from reroll.engine.wants import DigestKeys, NamespaceWorkloads, Want
 
 
@@ -140,7 +140,7 @@ class World:
             self.references.forget(key, tracked)
             self.health.forget(key)
             self.overlap.forget(key)
-            self.copies.use(key, _copies(tracked.workload), {})
+            self.copies.use(key, copies_named_by(tracked.workload), {})
             self._wake(key, False)  # Whoever remembers something about it can forget that.
 
     def _may_be_in(
@@ -189,7 +189,7 @@ class World:
         if refs is not tracked.references or before is None:
             self.references.use(key, tracked, policy, refs)
         if before is None or before.pins != now.pins:
-            self.copies.use(key, _copies(before), _copies(now))
+            self.copies.use(key, copies_named_by(before), copies_named_by(now))
         if isinstance(now.record, Record) and now.record.rolled:
             self.health.fold(kind, key, manifest, rolled=True)
         tracked.workload, tracked.policy, tracked.judged = now, policy, judged
@@ -294,7 +294,7 @@ class World:
             patterns=tuple(str(p) for p in tracked.policy.named if p.is_glob),
             waiting_since=tracked.waiting_since,
             quiet_since=tracked.quiet_since,
-            copies_missing=self.copies.missing(_copies(tracked.workload)),
+            copies_missing=self.copies.missing(copies_named_by(tracked.workload)),
             problems=problems,
             records_known=self.records_known and key not in self.unrecorded,
             crowded=tracked.is_crowded,
@@ -313,13 +313,3 @@ class World:
 
     def everything(self) -> Iterator[Key]:
         return iter(tuple(self.workloads))
-
-
-def _copies(seen: Workload | None) -> dict[Key, Key]:
-    """The copies that its template names, and what they are copies of."""
-    if seen is None or not seen.pins:
-        return {}
-    home = seen.key.namespace
-    return {
-        Key(kind, home, copy): Key(kind, home, name) for (kind, name), copy in seen.pins.items()
-    }
