@@ -111,6 +111,7 @@ class Bench:
         self.recorder = Recorder(client, self.clock, "me", identify=identify)
         self.bus.subscribe(self.recorder)
         self.rolling._acting = True
+        self.world.records_known = True
         self.world.rekey({"k1": b"x" * 32}, Keys("k1", frozenset({"k1"})))
         self.watches: dict[str, Watch[Any]] = {}
         for stage in self.rolling.stages():

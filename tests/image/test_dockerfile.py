@@ -53,9 +53,11 @@ def test_it_sets_what_the_script_sets(image_scripts: ModuleType) -> None:
     assert pairs(of_image("ENV")) == image_scripts.ENVIRONMENT
     assert of_image("USER") == [image_scripts.USER]
     assert json.loads(of_image("ENTRYPOINT")[0]) == image_scripts.ENTRYPOINT
-    (version,) = of_image("ARG")
-    assert version == f"VERSION={image_scripts.version()}"
-    labels = {**image_scripts.labels(), "org.opencontainers.image.version": "${VERSION}"}
+    assert of_image("ARG") == ["BASE", f"VERSION={image_scripts.version()}"]
+    labels = image_scripts.labels() | {
+        "org.opencontainers.image.version": "${VERSION}",
+        "org.opencontainers.image.base.name": "${BASE}",
+    }
     assert pairs(of_image("LABEL")) == labels
 
 

@@ -165,8 +165,9 @@ def _parse(content: bytes, path: Path) -> Any:
     import yaml
 
     try:
-        document = yaml.load(content, _loader()) or {}  # noqa: S506  a safe loader
-        document = without_nulls(document)  # `users: null` means the same as no users
+        document = yaml.load(content, _loader())  # noqa: S506  a safe loader
+        # `users: null` means the same as no users, and so does an empty file.
+        return {} if document is None else without_nulls(document)
     except yaml.MarkedYAMLError as problem:
         # The mark's own text would show the line, and with it perhaps a token.
         mark = problem.problem_mark or problem.context_mark
@@ -174,7 +175,6 @@ def _parse(content: bytes, path: Path) -> Any:
         raise ConfigError(f"kubeconfig {path}{line}: broken YAML: {problem.problem}") from None
     except (yaml.YAMLError, ValueError, RecursionError):
         raise ConfigError(f"kubeconfig {path} is no YAML file") from None
-    return document
 
 
 def _loader() -> Any:
