@@ -4,7 +4,7 @@ Every attempt decides again from the state of the world, so a failed one leaves 
 it is tried again, for ever, with growing delays. What happened comes back as a value.
 """
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from typing import Any
 
 import msgspec
@@ -35,6 +35,7 @@ from reroll.core.model.record import Record, write
 from reroll.core.observe.snapshot import Snapshot
 from reroll.core.observe.workload import workload
 from reroll.core.tables.reasons import Reason
+from reroll.core.tables.rights import EVERYTHING, Feature
 from reroll.core.write.patches import Operation, patch, writes_template
 from reroll.engine.observer import Observer
 from reroll.engine.outcome import (
@@ -83,13 +84,14 @@ class Executor:
         observer: Observer,
         pacer: Paces,
         wake: Callable[[Key], None] | None = None,
+        features: Collection[str] = EVERYTHING,
     ) -> None:
         self._client, self._clock, self._observer, self._pacer = client, clock, observer, pacer
         self._world = observer.world
         self._backoff = Backoff(clock)
         self._unanswered: dict[Key, tuple[Turn, Record | None]] = {}
         """Patches that the API server may have applied or not."""
-        self.jobs = Jobs(client, clock, self._world)
+        self.jobs = Jobs(client, clock, self._world, may_recreate=Feature.RECREATE in features)
         self.owners = Owners(client, clock, self._world)
         pods = Pods(client, clock, self._world, observer.reader)
         slow: dict[type[Action], Callable[[Turn, Any], Awaitable[Step]]] = {

@@ -68,7 +68,7 @@ class World:
         self._clock = clock
         self._scope = scope
         self.dialects, self.tables = scope.dialects, scope.tables
-        self._wake, self.changed = wake, wake  # The latter: a source holds something else now.
+        self._wake, self._changed = wake, wake
         self.lenders = Lenders(self.dialects.words, want)
         self.health = HealthIndex()
         self.overlap = Overlap(lambda: want(DigestKeys()))
@@ -256,6 +256,10 @@ class World:
         """Have `wake(user)` called when a source changes that an object of this kind uses."""
         self._subscribers[kind] = wake
 
+    def on_change(self, changed: Callable[[Key, bool], None]) -> None:
+        """Call `changed(key, urgent)` instead of `wake` when what a workload uses changes."""
+        self._changed = changed
+
     def _notice(self, key: Key, changed: bool) -> None:
         tracked = self.workloads.get(key)
         if tracked is None:
@@ -266,7 +270,7 @@ class World:
             now = self._clock.now()
             tracked.waiting_since = tracked.waiting_since or now
             tracked.quiet_since = now
-        (self.changed if changed else self._wake)(key, changed)
+        (self._changed if changed else self._wake)(key, changed)
 
     # What one decision looks at
 

@@ -69,10 +69,13 @@ Publish = Callable[[Report], None]
 
 
 class Jobs:
-    def __init__(self, client: Client, clock: Clock, world: World) -> None:
+    """`may_recreate`: whether what is written down is brought to its end here, see `run`."""
+
+    def __init__(
+        self, client: Client, clock: Clock, world: World, *, may_recreate: bool = True
+    ) -> None:
         self._client, self._clock, self._world = client, clock, world
-        self.may_recreate = True
-        """Whether what is written down is brought to its end here, see `run`."""
+        self.may_recreate = may_recreate
         self._backoff = Backoff(clock)
         self._queue: Queue[Key] = Queue(clock, share=attrgetter("namespace"))
         self._turns: dict[Key, Turn] = {}

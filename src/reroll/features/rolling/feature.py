@@ -13,7 +13,6 @@ from reroll.controller.queue import Queue
 from reroll.controller.stranded import Stranded
 from reroll.controller.worker import Worker
 from reroll.core.model.key import Key
-from reroll.core.tables.rights import Feature
 from reroll.engine.executor import Executor
 from reroll.engine.observer import Observer
 from reroll.engine.outcome import Outcome
@@ -53,13 +52,14 @@ class Rolling:
             client, clock, settings, home, wake=self._wake, problem=_unreadable
         )
         self._watches = Watches(client, clock, settings, self.observer)
-        self.observer.world.changed = self._changed
+        self.observer.world.on_change(self._changed)
         self._pacer: Paces = Pacer(clock, rates(settings.rate, settings.burst), NAMESPACE)
         self.backlog = Backlog(self.queue, self._pacer)
         for write in (Write.ROLL, Write.RECORD):
             self._pacer.on_turn(write, self.queue.add)
-        self._executor = Executor(client, clock, self.observer, self._pacer, self.queue.add)
-        self._executor.jobs.may_recreate = Feature.RECREATE in settings.features
+        self._executor = Executor(
+            client, clock, self.observer, self._pacer, self.queue.add, settings.features
+        )
         self._worker = Worker(
             self.queue, self._reconcile, Backoff(clock), on_error=self._failed, noun="workload"
         )
