@@ -181,3 +181,14 @@ def test_each_step_takes_a_turn_of_the_pacer(lane: Lane) -> None:
     assert len(lane.begun) == 100
     lane.loop.turn(0.01)
     assert len(lane.begun) == 101
+
+
+def test_an_error_of_what_is_no_longer_wanted_is_not_that_of_what_is(lane: Lane) -> None:
+    web = key("shop")
+    lane.look(web, FIRST)
+    lane.look(web, SECOND)
+    lane.answer(web, Unavailable("gone"))
+
+    assert isinstance(lane.look(web, SECOND), TakenOver)
+    lane.answer(web, Done())
+    assert isinstance(lane.look(web, SECOND), Done)

@@ -98,7 +98,7 @@ class Executor:
             Evict: pods.evict,
             Reload: pods.reload,
         }
-        self.slow_lane = SlowLane(clock, pacer, slow, wake) if wake else None
+        self.slow_lane = SlowLane(clock, pacer, slow, wake, pods.forget) if wake else None
         self._functions: dict[type[Action], Callable[[Turn, Any], Awaitable[Step]]] = {
             Patch: self._patch,
             MakeCopies: CopyMaker(client, self._world.sources, self._world.copies).make,

@@ -15,7 +15,7 @@ from reroll.clock import Clock
 from reroll.controller.logs import Log
 from reroll.core.model.key import Key
 from reroll.core.model.metadata import Metadata
-from reroll.core.model.record import Record, read
+from reroll.core.model.record import Record, read, write
 from reroll.core.observe.workload import Workload, latest, recalled
 from reroll.core.revisions.copies import MANAGED_BY
 from reroll.core.tables.annotations import RECORDS
@@ -91,7 +91,11 @@ class RecordBackup:
         except (ApiError, TimeoutError) as error:
             self._failed("read", error)
             return
-        for key in recall(self._world, entries, is_complete=True):
+        # An empty one is complete only where no workload has a record yet.
+        is_complete = bool(entries) or not any(
+            isinstance(one.workload.record, Record) for one in self._world.workloads.values()
+        )
+        for key in recall(self._world, entries, is_complete=is_complete):
             self._wake(key, False)
         self._stored = stored
         self._is_told = False
@@ -132,13 +136,12 @@ class RecordBackup:
         data: dict[str, str | None] = dict.fromkeys(there.keys() - fitting.keys())
         numbers = {}
         for uid, one in fitting.items():
-            if (
-                isinstance(one.record, Record)
-                and one.last is None
-                and there.get(uid) != one.record.n
-            ):
-                data[uid] = f"{one.version} {one.record_text}"
-                numbers[uid] = one.record.n
+            record = latest(one)
+            # A loss that was not watched is doubted, and stays so.
+            is_sure = one.last is None or one.blind_after is None
+            if record is not None and is_sure and there.get(uid) != record.n:
+                data[uid] = f"{one.version} {write(record)}"
+                numbers[uid] = record.n
         if not data:
             return
         try:

@@ -34,7 +34,10 @@ class _Work:
 
 
 class SlowLane:
-    """`functions`: how each slow action is carried out. `wake(key)`: look at a workload."""
+    """`functions`: how each slow action is carried out. `wake(key)`: look at a workload.
+
+    `forget(key)`: it needs nothing slow any more.
+    """
 
     def __init__(
         self,
@@ -42,15 +45,15 @@ class SlowLane:
         pacer: Paces,
         functions: Mapping[type[Action], Callable[[Turn, Any], Awaitable[Step]]],
         wake: Callable[[Key], None],
+        forget: Callable[[Key], None] = lambda _: None,
     ) -> None:
-        self._pacer, self._functions, self._wake = pacer, functions, wake
+        self._pacer, self._functions = pacer, functions
+        self._wake, self._forget = wake, forget
         self._work: dict[Key, _Work] = {}
         self._refused: set[Key] = set()
         """Those that were in vain the last time: the others go first."""
         self._queue: Queue[Key] = Queue(clock, share=attrgetter("namespace"), most=OF_ONE_NAMESPACE)
-        self._worker = Worker(
-            self._queue, self._step, Backoff(clock), on_error=self._failed, noun="workload"
-        )
+        self._worker = Worker(self._queue, self._step, Backoff(clock), noun="workload")
         pacer.on_turn(Write.PODS, self._queue.add)
 
     async def run(self) -> None:
@@ -81,6 +84,7 @@ class SlowLane:
         """A workload needs nothing slow any more; what is under way comes to nothing."""
         if self._work.pop(key, None) is not None:
             self._pacer.leave(key, Write.PODS)
+            self._forget(key)
         self._refused.discard(key)
 
     async def _step(self, key: Key) -> float | None:
@@ -90,19 +94,20 @@ class SlowLane:
         if self._pacer.wait(key, Write.PODS):
             return None  # It is woken when its turn comes.
         self._pacer.take(key, Write.PODS)
-        step = await self._functions[type(work.action)](work.turn, work.action)
+        try:
+            step = await self._functions[type(work.action)](work.turn, work.action)
+        except Exception as error:  # noqa: BLE001  the look that picks it up raises it
+            self._ended(key, work, error)
+            return None
         if isinstance(step, Later):
             return step.seconds
-        if isinstance(step, Blocked):
-            self._refused.add(key)
         self._ended(key, work, step)
         return None
 
-    def _failed(self, key: Key, error: Exception) -> None:
-        if work := self._work.get(key):
-            self._ended(key, work, error)
-
     def _ended(self, key: Key, work: _Work, came_to: Step | Exception) -> None:
-        if self._work.get(key) is work:
-            work.came_to = came_to
-            self._wake(key)
+        if self._work.get(key) is not work:
+            return  # Something else is wanted by now, or nothing.
+        if isinstance(came_to, Blocked):
+            self._refused.add(key)
+        work.came_to = came_to
+        self._wake(key)

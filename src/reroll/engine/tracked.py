@@ -1,13 +1,16 @@
 """An opted-in workload, with what follows from its annotations."""
 
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from reroll.core.model.key import Key
 from reroll.core.model.reference import Reference
 from reroll.core.observe.workload import Workload
 from reroll.core.policy.policy import Policy
 from reroll.core.tables import limits
+
+RAREST = timedelta(minutes=10)
+"""A record that is removed again and again is put back so rarely at most."""
 
 
 class Tracked:
@@ -18,6 +21,8 @@ class Tracked:
         "quiet_since",
         "recorded",
         "references",
+        "removals",
+        "removed_at",
         "waiting_since",
         "workload",
     )
@@ -30,10 +35,30 @@ class Tracked:
         """The version at which its record was first seen."""
         self.handovers = 0
         """How often its record changed between a key of ours and one that is not known here."""
+        self.removals = 0
+        """How often another writer removed its record in a row, or set it back."""
+        self.removed_at: datetime | None = None
+        """When that was the last time."""
         self.judged: tuple[Mapping[str, str], ...] | None = None
         """The annotations that the policy was made from."""
         self.waiting_since: datetime | None = None
         self.quiet_since: datetime | None = None
+
+    def record_changed(self, before: Workload | None, at: datetime) -> None:
+        """Its record is another one than `before`."""
+        self.recorded = self.workload.version
+        if before is None or before.last is not None or self.workload.last is None:
+            return
+        is_first = self.removed_at is None or at - self.removed_at > 2 * RAREST
+        self.removals = 1 if is_first else self.removals + 1
+        self.removed_at = at
+
+    @property
+    def restores_at(self) -> datetime | None:
+        """When its record may be put back that another writer keeps removing; `None`: at once."""
+        if self.removed_at is None or self.removals < 2:
+            return None
+        return self.removed_at + min(RAREST, timedelta(seconds=2 ** min(self.removals - 2, 20)))
 
     @property
     def is_crowded(self) -> bool:

@@ -194,7 +194,7 @@ class World:
             self.health.fold(kind, key, manifest, rolled=True)
         tracked.workload, tracked.policy, tracked.judged = now, policy, judged
         if before is None or before.record_text != now.record_text:
-            tracked.recorded = now.version
+            tracked.record_changed(before, self._clock.now())
             if before is not None:
                 tracked.handovers += self.overlap.record_changed(before, now, self.keys)
         if news:
@@ -295,6 +295,7 @@ class World:
             ordered=self.one_store,
             secrets_at=self.sources.keyed_at((ref.source for ref in refs), home),
             handovers=tracked.handovers,
+            restores_at=tracked.restores_at,
             patterns=tuple(str(p) for p in tracked.policy.named if p.is_glob),
             waiting_since=tracked.waiting_since,
             quiet_since=tracked.quiet_since,

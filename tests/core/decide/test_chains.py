@@ -64,16 +64,20 @@ def test_the_order_of_the_second_chain() -> None:
     ]
 
 
-ACTS = (Act.RECORD, Act.REPAIR, Act.CONTINUE, Act.RECORD_IDLE, Act.UNPIN, Act.PIN, Act.ROLL)
+ACTS = (
+    *(Act.RECORD, Act.RESTORE, Act.REPAIR, Act.CONTINUE),
+    *(Act.RECORD_IDLE, Act.UNPIN, Act.PIN, Act.ROLL),
+)
 NEEDED = {
-    # ................ record repair continue idle unpin pin roll
-    "contested": "     -      -      -        -    -     yes -",
-    "source_missing": "-      yes    yes      yes  -     yes yes",
-    "held": "          -      -      yes      yes  yes   yes yes",
-    "paused": "        -      -      -        -    yes   yes yes",
-    "resting": "       -      -      -        -    -     yes yes",
-    "debouncing": "    -      -      -        -    yes   yes yes",
-    "paced": "         yes    -      -        yes  yes   yes yes",
+    # ................ record restore repair continue idle unpin pin roll
+    "contested": "     -      -       -      -        -    -     yes -",
+    "fought_over": "   -      yes     -      -        -    -     -   -",
+    "source_missing": "-      -       yes    yes      yes  -     yes yes",
+    "held": "          -      -       -      yes      yes  yes   yes yes",
+    "paused": "        -      -       -      -        -    yes   yes yes",
+    "resting": "       -      -       -      -        -    -     yes yes",
+    "debouncing": "    -      -       -      -        -    yes   yes yes",
+    "paced": "         yes    yes     -      -        yes  yes   yes yes",
 }
 
 

@@ -30,6 +30,14 @@ def contested(case: Case) -> Plan | None:
     return without_action(Reason.PINS_REMOVED, look_at=until)
 
 
+def fought_over(case: Case) -> Plan | None:
+    """Another writer keeps removing its record: the last one counts, and is put back rarely."""
+    until = case.snapshot.restores_at
+    if until is None or case.now >= until:
+        return None
+    return without_action(Reason.RECORD_REMOVED, look_at=until)
+
+
 def source_missing(case: Case) -> Plan | None:
     """New pods could not start."""
     if not case.comparison.missing:
@@ -91,10 +99,11 @@ _REPLACES = frozenset((Act.ROLL, Act.PIN))
 _WRITES = _REPLACES | {Act.UNPIN}
 PERMISSION: tuple[Permission, ...] = (
     Permission(contested, frozenset((Act.PIN,))),
+    Permission(fought_over, frozenset((Act.RESTORE,))),
     Permission(source_missing, _REPLACES | {Act.REPAIR, Act.CONTINUE, Act.RECORD_IDLE}),
     Permission(held, _WRITES | {Act.CONTINUE, Act.RECORD_IDLE}),
     Permission(paused, _WRITES),
     Permission(resting, _REPLACES),
     Permission(debouncing, _WRITES),
-    Permission(paced, _WRITES | {Act.RECORD, Act.RECORD_IDLE}),
+    Permission(paced, _WRITES | {Act.RECORD, Act.RECORD_IDLE, Act.RESTORE}),
 )

@@ -41,6 +41,7 @@ class Act(Enum):
 
     NOTHING = "nothing, or something that waits for nothing"
     RECORD = "only the record is written"
+    RESTORE = "a record that another writer removed is put back"
     REPAIR = "what another tool did is undone"
     CONTINUE = "an earlier roll goes on"
     RECORD_IDLE = "a change is recorded for pods that start later"
@@ -141,7 +142,7 @@ def record_lost(case: Case) -> Draft | None:
         return None
     reason = Reason.RECORD_RESTORED
     edits = (WriteRecord(case.record),)
-    return _recorded(Plan(reason, reason.sentence, (Patch(edits),)))
+    return Draft(Act.RESTORE, Plan(reason, reason.sentence, (Patch(edits),)))
 
 
 def unfinished(case: Case) -> Draft | None:

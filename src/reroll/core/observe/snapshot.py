@@ -62,6 +62,8 @@ class Snapshot(msgspec.Struct, frozen=True, gc=False):
     """Its version and those of its sources are of one store, so they tell which was first."""
     secrets_at: int = 0
     """The highest version of those of its sources that are digested with a key."""
+    restores_at: datetime | None = None
+    """When its record may be put back, where another writer keeps removing it."""
     handovers: int = 0
     """How often its record changed between a key of ours and one that is not known here."""
     patterns: tuple[str, ...] = ()

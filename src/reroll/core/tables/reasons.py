@@ -63,6 +63,7 @@ class Reason(Enum):
     HELD_AT = "HeldAt", WARNING | EVENT | HOLDS | DELIBERATE, "it was taken back to another revision: it stays there until a source changes again, or until `reroll release`"
     REVISION_MISSING = "RevisionMissing", WARNING | EVENT | HOLDS, "a copy that its pods use is gone, and its source has changed since; undo to another revision, `reroll release` it, or restore the copy"
     PINS_REMOVED = "PinsRemoved", WARNING | EVENT | HOLDS, "another tool keeps removing the pins from its template, so they are put back only every few minutes; configure that tool to leave them alone, or use the mode `admission`"
+    RECORD_REMOVED = "RecordRemoved", WARNING | EVENT | HOLDS, "another writer keeps removing its record, so the record is put back only every few minutes; nothing is lost; configure that writer to leave the annotation `reroll.dev/state` alone"
     COPY_REFUSED = "CopyRefused", WARNING | EVENT | HOLDS, "a copy of a source cannot be made, so nothing is rolled; it is tried again"
     SOURCE_MISSING = "SourceMissing", WARNING | EVENT | HOLDS, "a source that its pods cannot start without does not exist", "SourceMissing"
     HELD = "Held", WARNING | EVENT | HOLDS | DELIBERATE, "a hold keeps it from rolling; `reroll release` lets it go"

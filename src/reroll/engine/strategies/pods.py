@@ -63,6 +63,10 @@ class Pods:
         self._client, self._clock, self._world, self._reader = client, clock, world, reader
         self._rounds: dict[Key, _Round] = {}
 
+    def forget(self, key: Key) -> None:
+        """A workload needs no pods evicted or reloaded any more."""
+        self._rounds.pop(key, None)
+
     async def _own_pods(self, snapshot: Snapshot) -> tuple[list[Pod], int]:
         """The pods of a workload and how many it should have.
 
@@ -101,7 +105,7 @@ class Pods:
         pods, wanted = await self._own_pods(snapshot)
         old = [pod for pod in pods if pod.is_older_than(now.since)]
         if not old:
-            del self._rounds[turn.key]
+            self.forget(turn.key)
             return Done()
         if waits_for := _missing(pods, old, wanted):
             if self._clock.monotonic() - now.moved < PATIENCE:
@@ -153,7 +157,7 @@ class Pods:
             reason = Reason.RELOAD_REFUSED
             message = f"{reason.sentence}: {refused[0]}"
             return Blocked(reason, message, self._clock.jitter(4 * LOOK_AGAIN))
-        del self._rounds[turn.key]
+        self.forget(turn.key)
         return Done()
 
     async def _ask_some(self, pods: list[Pod], policy: Policy, now: _Round) -> bool:
