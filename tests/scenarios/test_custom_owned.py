@@ -197,8 +197,9 @@ def test_an_operator_that_takes_the_record_away_causes_no_second_roll(
     for number, password in enumerate(("new", "newer"), start=1):
         stage.change("Secret", "db", password=password)
         eventually(lambda: len(running.said("ConfigChanged")) == number)  # noqa: B023
-        # Taken away with the annotation, and written anew.
-        eventually(lambda: len(running.said("Adopted")) == number + 1)  # noqa: B023
+        # Taken away with the annotation, and put back.
+        eventually(lambda: len(running.said("RecordRestored")) == number)  # noqa: B023
+        eventually(lambda: ROLL not in stage.get(widget)["metadata"]["annotations"])
         assert ROLL not in stage.get(widget)["metadata"]["annotations"]
 
     assert len(running.said("ConfigChanged")) == 2

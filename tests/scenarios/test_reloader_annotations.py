@@ -50,7 +50,8 @@ def test_what_rolls_a_workload(
     stages = {name: another(labels={"run": label}) for name in cases}
     for name, stage in stages.items():
         furnish(stage, cases[name])
-    controller("--namespace-selector", f"run={label}", *(("--auto-all",) if everybody else ()))
+    flags = ("--namespace-selector", f"run={label}", "--foreign-hashes", "same")
+    controller(*flags, *(("--auto-all",) if everybody else ()))
     for name, stage in stages.items():
         if policy(cases[name].own, cases[name].below, everybody=everybody).enabled:
             stage.adopted(WEB)

@@ -184,13 +184,13 @@ class Supervisor:
     ) -> None:
         """Work first and its Lease, then the Events that are left, then the watches."""
         grace = self._settings.grace.total_seconds()
-        with suppress(TimeoutError), bugs.contained(Part.FEATURE, feature="rest"):
+        with bugs.contained(Part.FEATURE, feature="rest"), suppress(TimeoutError):
             resting = asyncio.gather(*(feature.rest() for feature in features))
             await asyncio.wait_for(resting, grace / 2)
         work.cancel()
         with suppress(asyncio.CancelledError):
             await work
-        with suppress(TimeoutError), bugs.contained(Part.FEATURE, feature="events"):
+        with bugs.contained(Part.FEATURE, feature="events"), suppress(TimeoutError):
             await asyncio.wait_for(self._recorder.flush(), grace / 4)
         for task in background:
             task.cancel()
