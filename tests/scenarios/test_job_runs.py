@@ -3,11 +3,16 @@
 import copy
 import json
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from pathlib import Path
 
 import pytest
 from tests.scenarios.stage import Controller, Stage, again, alone, eventually
-from tests.scenarios.test_jobs import LONG, RECREATE, RUNNING, TRIGGER, jobs, kept, uid
+from tests.scenarios.test_jobs import LONG, RECREATE, RUNNING, TRIGGER, is_anew, jobs, kept, uid
 from tests.support import build
+from tests.support.faultproxy import FaultProxy
+from tests.support.faults import Answer, Match
 from tests.support.tools import Tool
 
 from reroll_dev.api import path_to
@@ -103,6 +108,8 @@ def test_a_job_that_is_deleted_while_it_is_recreated_does_not_come_back(
     one = alone(controller)
     stage.adopted(task)
     [pod] = eventually(lambda: stage.pods(task), "its pod is there")
+    made = datetime.fromisoformat(pod["metadata"]["creationTimestamp"])
+    eventually(lambda: datetime.now(UTC) - made > timedelta(seconds=1), "times are whole seconds")
 
     stage.change("ConfigMap", "app", key="new")
     eventually(
@@ -119,3 +126,138 @@ def test_a_job_that_is_deleted_while_it_is_recreated_does_not_come_back(
         path_to("Pod", pod["metadata"]["name"], stage.namespace), {"metadata": {"finalizers": None}}
     )
     assert jobs(stage) == []
+
+
+SLOW = "example.com/slow"
+READING = Match("GET", "/controllerrevisions/")
+
+
+def lasting(stage: Stage) -> build.Object:
+    """A running Job that takes its time to leave: a finalizer holds its pod."""
+    task = build.job(annotations=RECREATE, **RUNNING)
+    template = copy.deepcopy(task["spec"]["template"])
+    template["metadata"]["finalizers"] = [SLOW]
+    task["spec"]["template"] = template
+    stage.make(build.configmap("app"), task)
+    eventually(lambda: stage.pods(task), "its pod is there")
+    return task
+
+
+def let_go(stage: Stage) -> None:
+    for pod in stage.api.list(path_to("Pod", "", stage.namespace)):
+        path = path_to("Pod", pod["metadata"]["name"], stage.namespace)
+        stage.api.patch(path, {"metadata": {"finalizers": None}})
+
+
+def is_leaving(stage: Stage, job: build.Object) -> bool:
+    return "deletionTimestamp" in stage.get(job)["metadata"]
+
+
+def delayed(stage: Stage, task: build.Object, start: Start, proxy: FaultProxy) -> Controller:
+    """A controller that wrote the Job down, and cannot read that yet."""
+    one = alone(start)
+    stage.adopted(task)
+    proxy.inject(Answer(503), READING, times=None)
+    stage.change("ConfigMap", "app", key="new")
+    proxy.wait_for("Answer", READING)
+    assert len(kept(stage)) == 1
+    return one
+
+
+@pytest.mark.parametrize("gone", [False, True], ids=["leaving", "gone"])
+def test_a_job_that_another_process_deletes_to_recreate_it_comes_back(
+    stage: Stage,
+    controller: Start,
+    fault_proxy: FaultProxy,
+    reroll_kubeconfig: Path,
+    gone: bool,
+) -> None:
+    """The one that wrote it down did not delete it, and must not take that for its owner's wish."""
+    task = lasting(stage)
+    proxied = partial(controller, kubeconfig=fault_proxy.kubeconfig(reroll_kubeconfig))
+    one = delayed(stage, task, proxied, fault_proxy)
+    old = uid(stage, task)
+    other = alone(controller)
+    eventually(lambda: is_leaving(stage, task), "the other one deletes it")
+    other.kill()
+    if gone:
+        let_go(stage)
+        eventually(lambda: not jobs(stage), "it is gone")
+
+    since = len(one.lines())
+    fault_proxy.clear()
+    if not gone:
+        fault_proxy.wait_for("passed", READING, times=2)  # It waits for the pods, as it should.
+        let_go(stage)
+
+    eventually(lambda: is_anew(stage, task, old), "it is there anew")
+    assert not [line for line in one.lines()[since:] if line["msg"] == "job was deleted by another"]
+
+
+def test_a_job_that_its_owner_deleted_first_does_not_come_back_after_a_restart(
+    stage: Stage, controller: Start, kubectl: Tool, fault_proxy: FaultProxy, reroll_kubeconfig: Path
+) -> None:
+    """Whose deletion it is stands in the cluster, not in the memory of who wrote it down."""
+    task = lasting(stage)
+    proxied = partial(controller, kubeconfig=fault_proxy.kubeconfig(reroll_kubeconfig))
+    one = delayed(stage, task, proxied, fault_proxy)
+    one.kill()
+    kubectl(
+        *("delete", "job", task["metadata"]["name"], "--namespace", stage.namespace),
+        *("--cascade=foreground", "--wait=false"),
+    )
+    assert is_leaving(stage, task)
+    fault_proxy.clear()
+    one.start(wait="watching")
+
+    one.wait_for(lambda line: line["msg"] == "job was deleted by another")
+    eventually(lambda: not kept(stage), "nothing is written down any more")
+    let_go(stage)
+    eventually(lambda: not jobs(stage), "it is gone")
+
+
+def test_a_pod_that_was_made_when_its_job_was_deleted_does_not_keep_the_job_from_coming_back(
+    stage: Stage, controller: Start, fault_proxy: FaultProxy, reroll_kubeconfig: Path
+) -> None:
+    """Kubernetes may make one at that moment, and the deletion does not wait for it."""
+    task = lasting(stage)
+    proxied = partial(controller, kubeconfig=fault_proxy.kubeconfig(reroll_kubeconfig))
+    delayed(stage, task, proxied, fault_proxy)
+    old = uid(stage, task)
+    other = alone(controller)
+    eventually(lambda: is_leaving(stage, task), "the other one deletes it")
+    other.kill()
+    let_go(stage)
+    eventually(lambda: not jobs(stage), "it is gone")
+    labels = {"batch.kubernetes.io/controller-uid": old}
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "late", "labels": labels}}
+    stage.make({**pod, "spec": task["spec"]["template"]["spec"]})
+    fault_proxy.clear()
+
+    eventually(lambda: is_anew(stage, task, old), "it is there anew")
+
+
+def test_a_job_that_an_earlier_release_wrote_down_comes_back(
+    stage: Stage, controller: Start, kubectl: Tool, fault_proxy: FaultProxy, reroll_kubeconfig: Path
+) -> None:
+    """That release put no mark on what it deleted."""
+    task = lasting(stage)
+    proxied = partial(controller, kubeconfig=fault_proxy.kubeconfig(reroll_kubeconfig))
+    one = delayed(stage, task, proxied, fault_proxy)
+    one.kill()
+    old = uid(stage, task)
+    (written,) = kept(stage)
+    name = written["metadata"]["name"]
+    stage.api.delete(path_to("ControllerRevision", name, stage.namespace))
+    written["metadata"] = {key: written["metadata"][key] for key in ("name", "labels")}
+    written["data"].pop("marks")
+    stage.make({**written, "apiVersion": "apps/v1", "kind": "ControllerRevision"})
+    kubectl(
+        *("delete", "job", task["metadata"]["name"], "--namespace", stage.namespace),
+        *("--cascade=foreground", "--wait=false"),
+    )
+    fault_proxy.clear()
+    one.start(wait="watching")
+    let_go(stage)
+
+    eventually(lambda: is_anew(stage, task, old), "it is there anew")

@@ -22,6 +22,7 @@ from reroll.core.policy.policy import Claim, Hold, Policy
 from reroll.core.revisions.pins import PINS
 from reroll.core.tables.annotations import (
     ALLOW_FROM,
+    DELETING,
     DOMAIN,
     ENABLED,
     IGNORE,
@@ -252,6 +253,11 @@ def _words(_: Options) -> tuple[Word, ...]:
             "team-a",
         ),
         Word(STATE, (Place.RECORD,), "the record, what it last rolled with"),
+        Word(
+            DELETING,
+            (Place.RECORD,),
+            "a Job that is deleted to be created again: the uid of the ControllerRevision that holds it",
+        ),
         Word(PINS, (Place.MARK,), "the copies that pods of this template use"),
         Word(STAMP, (Place.MARK,), "the stamp of the strategy `stamp`"),
         Word(STAMP_ENV, (Place.MARK,), "a variable, the stamp of the strategy `env`"),

@@ -34,6 +34,10 @@ INJECTION_WRITERS = DOMAIN + "injection-writers"
 HOLD = DOMAIN + "hold"
 
 
+DELETING = DOMAIN + "deleting"
+"""On a Job that is about to be deleted and created again: the uid of what it is written down in."""
+
+
 PIN_MODES = ("auto", "admission", "template")
 
 

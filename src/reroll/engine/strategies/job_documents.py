@@ -6,6 +6,7 @@ from typing import Any
 from reroll.core.model.metadata import Manifest
 from reroll.core.observe.snapshot import Change
 from reroll.core.observe.workload import Workload, has_ended
+from reroll.core.tables.annotations import DELETING
 from reroll.kube.objects import is_owned_by
 
 
@@ -70,7 +71,7 @@ _JOB_LABELS = frozenset(
 
 
 def fresh_job(job: dict[str, Any]) -> dict[str, Any]:
-    """The Job as somebody would create it: without what Kubernetes itself filled in."""
+    """The Job as somebody would create it: without what was filled in since."""
     metadata = job["metadata"]
     spec = dict(job["spec"])
     if not spec.get("manualSelector"):
@@ -80,11 +81,12 @@ def fresh_job(job: dict[str, Any]) -> dict[str, Any]:
         meta["labels"] = _own_labels(meta)
         template["metadata"] = meta
         spec["template"] = template
-    kept = {k: metadata[k] for k in ("name", "annotations", "ownerReferences") if k in metadata}
+    kept = {k: metadata[k] for k in ("name", "ownerReferences") if k in metadata}
+    annotations = {k: v for k, v in (metadata.get("annotations") or {}).items() if k != DELETING}
     return {
         "apiVersion": "batch/v1",
         "kind": "Job",
-        "metadata": {**kept, "labels": _own_labels(metadata)},
+        "metadata": {**kept, "annotations": annotations, "labels": _own_labels(metadata)},
         "spec": spec,
     }
 

@@ -82,8 +82,6 @@ class Jobs:
         """What to report when a Job exists again."""
         self._leaving: dict[Key, float] = {}
         """Since when a Job is seen to be deleted, in monotonic seconds."""
-        self._deleting: set[Key] = set()
-        """Those whose deletion was asked for here."""
 
     async def start(self, turn: Turn, action: StartJob) -> Step:
         """Start a Job of the CronJob now.
@@ -120,7 +118,7 @@ class Jobs:
         if manifest.metadata.uid != workload.uid or has_ended(manifest):
             return Later(LOOK_AGAIN)
         job = fresh_job(document)
-        job["metadata"].setdefault("annotations", {})[STATE] = write(action.record)
+        job["metadata"]["annotations"][STATE] = write(action.record)
         write_marks(job["spec"]["template"], action.marks)
         _pin(job["spec"]["template"], workload, action)
         revisions = resources.CONTROLLER_REVISIONS
@@ -130,7 +128,7 @@ class Jobs:
             "kind": revisions.kind,
             "metadata": {"name": pending.name, "labels": {PENDING_JOB: "true"}},
             "revision": 1,
-            "data": {"uid": workload.uid, "job": job},
+            "data": {"uid": workload.uid, "job": job, "marks": True},
         }
         try:
             await api.create(self._client, revisions, pending.namespace, body, Stub)
@@ -138,6 +136,7 @@ class Jobs:
             # Left by a process that was stopped half way: that comes to its end first.
             self._queue.add(pending)
             return Later(LOOK_AGAIN)
+        self._discard(pending)
         self._turns[pending] = turn
         self._queue.add(pending)
         return TakenOver()
@@ -163,10 +162,14 @@ class Jobs:
             return delay_after(self._backoff, pending, error)
 
         worker = Worker(self._queue, reconcile, self._backoff, on_error=failed, noun="job")
-        async with asyncio.TaskGroup() as group:
-            for namespace in namespaces:
-                group.create_task(self._find(namespace))
-            group.create_task(worker.run(WORKERS))
+        try:
+            async with asyncio.TaskGroup() as group:
+                for namespace in namespaces:
+                    group.create_task(self._find(namespace))
+                group.create_task(worker.run(WORKERS))
+        finally:
+            self._turns.clear()
+            self._leaving.clear()
 
     async def _find(self, namespace: str | None) -> None:
         """Queue what an earlier process left."""
@@ -194,68 +197,71 @@ class Jobs:
         except Malformed as error:
             # No Job can be made of it, and it stays as it is.
             log.warning("pending job", revision=str(pending), problem=str(error))
+            self._discard(pending)
             return Outcome()
         if written is None:
             return await self._settled(pending)
         old = written.data.uid
         job = await self._job(key)
-        if await self._is_deleted_by_another(pending, job, old):
+        if await self._is_deleted_by_another(written, job):
             log.info("job was deleted by another", workload=str(key))
-            self._turns.pop(pending, None)
-            return await self._forget(pending, written)
+            await self._forget(pending, written)
+            self._discard(pending)
+            return Outcome()
         if job is not None and job.metadata.uid == old:
             if job.metadata.deletion_timestamp is not None:
                 return self._waits(pending, job.metadata)
             if not has_ended(job):
-                self._deleting.add(pending)
-                await self._delete(job.metadata)
+                await self._delete(written, job.metadata)
                 return Outcome(delay=LOOK_AGAIN)
         if job is None:
             job = await api.create(self._client, resources.JOBS, pending.namespace, body, Manifest)
         await self._forget(pending, written)
         return self._replaced(pending, job.metadata, old)
 
-    async def _forget(self, pending: Key, written: PendingJob) -> Outcome:
+    async def _forget(self, pending: Key, written: PendingJob) -> None:
         """Nothing more is to be done about what is written down."""
         place = resources.CONTROLLER_REVISIONS, pending.namespace, pending.name
         with suppress(Conflict):
             await api.delete(self._client, *place, uid=written.metadata.uid)
+
+    def _discard(self, pending: Key) -> Turn | None:
+        """Remember nothing of it; what was to be reported."""
         self._leaving.pop(pending, None)
-        self._deleting.discard(pending)
-        return Outcome()
+        return self._turns.pop(pending, None)
 
-    async def _is_deleted_by_another(self, pending: Key, job: Manifest | None, old: str) -> bool:
-        """Whether whoever owns the Job deleted it, so that it must not come back.
+    async def _is_deleted_by_another(self, written: PendingJob, job: Manifest | None) -> bool:
+        """Whether the owner of the Job deleted it, so that it must not come back.
 
-        Our own deletion leaves no pods behind, and begins here if what is written down does.
+        Only the cluster says so: any process may have deleted it to replace it. Where it does not
+        say, the Job comes back. A deletion of ours leaves none of its pods behind.
         """
         if job is not None:
-            is_leaving = job.metadata.uid == old and job.metadata.deletion_timestamp is not None
-            return is_leaving and pending in self._turns and pending not in self._deleting
-        if pending in self._turns and pending not in self._deleting:
-            return True
-        labels = f"batch.kubernetes.io/controller-uid={old}"
+            return written.is_not_deleted_by_us(job.metadata)
+        labels = f"batch.kubernetes.io/controller-uid={written.data.uid}"
+        which: Which = {"label_selector": labels}
+        namespace = written.metadata.namespace
         try:
-            return bool(
-                await api.every(
-                    self._client, resources.PODS, pending.namespace, Stub, label_selector=labels
-                )
-            )
+            pods = await api.every(self._client, resources.PODS, namespace, Stub, **which)
         except Forbidden:
             return False  # A role of an earlier release: it comes back, as it did then.
+        return any(written.is_younger_than(pod.metadata) for pod in pods)
 
-    async def _delete(self, job: Metadata) -> None:
+    async def _delete(self, written: PendingJob, job: Metadata) -> None:
         """Its pods first: the old ones and the new ones never run at the same time.
 
         Only as it was seen: it may have ended since, and is left alone then.
         """
-        guard: Deletion = {
-            "uid": job.uid,
-            "resource_version": job.resource_version,
-            "propagation": "Foreground",
-        }
+        place = resources.JOBS, job.namespace, job.name
         with suppress(Conflict):
-            await api.delete(self._client, resources.JOBS, job.namespace, job.name, **guard)
+            if not written.has_marked(job):
+                job = (await api.merge(self._client, *place, written.mark(job), Stub)).metadata
+            guard: Deletion = {
+                "uid": job.uid,
+                "resource_version": job.resource_version,
+                "propagation": "Foreground",
+            }
+            await api.delete(self._client, *place, **guard)
 
     def _waits(self, pending: Key, job: Metadata) -> Outcome:
         """Its pods keep it: for good, if their node is dead."""
@@ -272,11 +278,9 @@ class Jobs:
     async def _settled(self, pending: Key) -> Outcome:
         """Nothing is written down: it was done before, or by another leader."""
         turn = self._turns.get(pending)
-        if turn is None:
-            return Outcome()
-        job = await self._job(turn.key)
-        if job is None:
-            del self._turns[pending]  # It was deleted since.
+        job = await self._job(turn.key) if turn else None
+        if turn is None or job is None:  # If there is none, it was deleted since.
+            self._discard(pending)
             return Outcome()
         return self._replaced(pending, job.metadata, turn.snapshot.workload.uid)
 
@@ -284,7 +288,7 @@ class Jobs:
         return await api.find(self._client, resources.JOBS, key.namespace, key.name, Manifest)
 
     def _replaced(self, pending: Key, job: Metadata, old: str) -> Outcome:
-        turn, name = self._turns.pop(pending, None), f"Job {job.namespace}/{job.name}"
+        turn, name = self._discard(pending), f"Job {job.namespace}/{job.name}"
         if job.uid == old:
             # It ended before it could be deleted: what it did with the old configuration is done.
             log.info("job has ended", workload=name)

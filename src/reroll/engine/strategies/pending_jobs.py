@@ -9,7 +9,7 @@ import msgspec
 
 from reroll.core.model.key import Key
 from reroll.core.model.metadata import Manifest, Metadata
-from reroll.core.tables.annotations import DOMAIN
+from reroll.core.tables.annotations import DELETING, DOMAIN
 from reroll.kube import api, resources
 from reroll.kube.client import Client
 from reroll.kube.decode import decoded
@@ -23,6 +23,8 @@ class _Data(msgspec.Struct, gc=False):
     uid: str
     """Of the Job that it was."""
     job: msgspec.Raw
+    marks: bool = False
+    """Whether the Job gets the annotation `DELETING` first; earlier releases wrote none."""
 
 
 class PendingJob(msgspec.Struct, gc=False):
@@ -46,6 +48,24 @@ class PendingJob(msgspec.Struct, gc=False):
     @property
     def document(self) -> dict[str, Any]:
         return decoded(self.data.job, dict[str, Any], "the Job in it")
+
+    def mark(self, job: Metadata) -> dict[str, Any]:
+        """A merge patch for the Job as it was seen: what becomes of it is a deletion of ours."""
+        mark = {DELETING: self.metadata.uid}
+        return {"metadata": {"resourceVersion": job.resource_version, "annotations": mark}}
+
+    def has_marked(self, job: Metadata) -> bool:
+        return (job.annotations or {}).get(DELETING) == self.metadata.uid
+
+    def is_not_deleted_by_us(self, job: Metadata) -> bool:
+        """Whether it is leaving, and no process of ours asked for that."""
+        is_leaving = job.uid == self.data.uid and job.deletion_timestamp is not None
+        return is_leaving and self.data.marks and not self.has_marked(job)
+
+    def is_younger_than(self, pod: Metadata) -> bool:
+        """Whether the pod was there before; one that is newer may have missed the deletion."""
+        ours, its = self.metadata.creation_timestamp, pod.creation_timestamp
+        return ours is not None and its is not None and its < ours
 
 
 async def find(client: Client, namespace: str | None) -> dict[Key, Manifest]:
