@@ -148,13 +148,16 @@ def test_globs_of_one_workload_cost_nothing_of_what_others_use() -> None:
 def test_what_is_no_longer_used_is_forgotten() -> None:
     globs, me = Globs(), Key("Deployment", "mine", "web")
     one, two = Pattern("ConfigMap", None, "a*"), Pattern("Secret", None, "b*")
-    assert sorted(globs.use(me, [one, two])) == [("ConfigMap", "mine"), ("Secret", "mine")]
-    assert globs.use(me, [one]) == []
+    assert set(globs.use(me, [one, two])) == {
+        GlobMatches("ConfigMap", "mine", "mine"),
+        GlobMatches("Secret", "mine", "mine"),
+    }
+    assert not globs.use(me, [one])
     assert not globs.mean(Key("Secret", "mine", "b"), frozenset())
     assert globs.mean(Key("ConfigMap", "mine", "a"), frozenset())
-    assert globs.use(me, [two]) == [("Secret", "mine")]
+    assert list(globs.use(me, [two])) == [GlobMatches("Secret", "mine", "mine")]
     globs.forget(me)
-    assert vars(globs) == {"_users": {}, "_patterns": {}, "unexpanded": globs.unexpanded}
+    assert vars(globs) == {"_users": {}, "_patterns": {}, "_unexpanded": {}, "latest": 3}
 
 
 def test_the_sources_of_a_namespace_are_found_without_a_look_at_the_others() -> None:
@@ -223,7 +226,9 @@ def test_names_of_what_does_not_exist_are_wanted_up_to_a_limit() -> None:
 def test_a_workload_with_too_many_sources_is_held_and_told(beyond: int) -> None:
     stage = Stage()
     key = stage.workload("web", sources="cm/*")
-    stage.world.references.expanded("ConfigMap", "shop")
+    [want] = stage.wanted
+    assert isinstance(want, GlobMatches)
+    stage.world.references.expanded(want, stage.world.references.latest_glob)
     for number in range(limits.SOURCES.number + 50 * beyond):
         stage.configmap(f"c{number}")
     snapshot = stage.world.snapshot(key, DEPLOYMENT)
@@ -372,7 +377,7 @@ def test_a_glob_is_asked_for_once() -> None:
     stage = Stage()
     stage.workload("web", sources="cm/a*")
     stage.workload("web", sources="cm/a*", debounce="2s")
-    assert stage.wanted == [GlobMatches("ConfigMap", "shop")]
+    assert stage.wanted == [GlobMatches("ConfigMap", "shop", "shop")]
 
 
 async def test_others_run_while_a_wide_source_is_digested() -> None:

@@ -19,7 +19,7 @@ from reroll.engine.content import Source
 from reroll.engine.globs import Globs
 from reroll.engine.scope import Scope
 from reroll.engine.sources import Sources
-from reroll.engine.wants import SourceContent, Want
+from reroll.engine.wants import GlobMatches, SourceContent, Want
 from reroll.engine.world import World
 
 SECRET = source_kind("secret")
@@ -32,7 +32,7 @@ class Unexpanded:
     def named_keys(self, user: Key, source: Key) -> frozenset[str]:
         return frozenset()
 
-    def expanded(self, kind: str, namespace: str) -> None: ...
+    def expanded(self, want: GlobMatches, as_of: int) -> None: ...
 
 
 def asking(asked: list[Want]) -> Sources:

@@ -219,14 +219,16 @@ class MountFeed(SourceFeed):
             self._world.sources.gone(key, version)
 
     def tell_again(self, key: Key) -> None:
-        """For a class that somebody refers to only now; without a name, for all of a namespace."""
-        if not key.name:
-            for each in [k for k in self._reports if k.namespace == key.namespace]:
-                self.tell_again(each)
-        elif reports := self._reports.get(key):
+        """For a class that somebody refers to only now."""
+        if reports := self._reports.get(key):
             self._tell(key, max(r.metadata.version for r in reports.values()), watched=False)
         else:
             self._world.sources.gone(key, 0)
+
+    def tell_of(self, namespace: str) -> None:
+        """For all classes of a namespace, which globs may match."""
+        for each in [key for key in self._reports if key.namespace == namespace]:
+            self.tell_again(each)
 
     def _tell(self, key: Key, version: int, *, watched: bool) -> None:
         moment = Moment(after=version - 1 if watched else 0, by=version)
@@ -270,7 +272,7 @@ class Feeds:
         if isinstance(want, NamespaceWorkloads):
             feeds = (feed for kind in self._kinds for feed in self._by_kind.get(kind, ()))
             return not any(feed.begun for feed in feeds)
-        if isinstance(want, DigestKeys | GlobMatches) or not want.key.name:
+        if isinstance(want, DigestKeys | GlobMatches):
             return False
         return any(feed.is_to_bring(want.key) for feed in self._by_kind.get(want.key.kind, ()))
 

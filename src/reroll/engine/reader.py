@@ -134,8 +134,21 @@ class Reader:
             await self.workload(kind, want.key)
 
     async def _glob(self, want: GlobMatches) -> float | None:
-        """The sources of a namespace, by name, for the globs that match some of them."""
-        delay, row = None, self._rows[want.kind]
+        """The sources of a namespace, by name, for the globs that match some of them.
+
+        A glob that comes while they are read is not done with: pages before it were not matched.
+        """
+        as_of, row = self._world.references.latest_glob, self._rows[want.kind]
+        delay = None
+        if row.watched is Watched.STATUSES:
+            for feed in self._feeds.mounts:
+                feed.tell_of(want.namespace)
+        else:
+            delay = await self._names(want, row)
+        self._world.references.expanded(want, as_of)
+        return delay
+
+    async def _names(self, want: GlobMatches, row: SourceKind) -> float | None:
         pages = api.pages(self._client, resources.of(row), want.namespace, Stub)
         try:
             async for page in pages:
@@ -144,18 +157,14 @@ class Reader:
                     self._world.sources.metadata_seen(key, stub.metadata, watched=False)
         except Forbidden as error:
             # A workload with such a glob goes on with what is known.
-            delay = self._refused(want, error, f"`list` on {row.plural}")
-        self._world.references.expanded(want.kind, want.namespace)
-        return delay
+            return self._refused(want, error, f"`list` on {row.plural}")
+        return None
 
     async def _mounts(self, want: MountReports) -> None:
-        key = want.key
-        if key.name and self._world.sources.asks(key):
+        if self._world.sources.asks(want.key):
             await self._annotations(want)
         for feed in self._feeds.mounts:
-            feed.tell_again(key)
-        if not key.name:
-            self._world.references.expanded(key.kind, key.namespace)
+            feed.tell_again(want.key)
 
     async def _annotations(self, want: MountReports) -> None:
         """What a class itself says: the watch brings only the reports of pods that mount it."""

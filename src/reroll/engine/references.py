@@ -19,7 +19,7 @@ from reroll.engine.globs import Globs, place_of
 from reroll.engine.scope import Scope
 from reroll.engine.sources import Sources
 from reroll.engine.tracked import Tracked
-from reroll.engine.wants import Want
+from reroll.engine.wants import GlobMatches, Want
 
 KEPT = limits.SOURCES.number + 1
 """References of one workload: one more than it may have shows that it has too many."""
@@ -82,8 +82,8 @@ class References:
     def use(self, key: Key, tracked: Tracked, policy: Policy, refs: tuple[Reference, ...]) -> None:
         """A workload has this policy and these references now."""
         globs = (p for p in policy.named if p.is_glob and not self._scope.is_out_of_reach(p))
-        for place in self._globs.use(key, globs):
-            self.sources.expand(*place)
+        for want in self._globs.use(key, globs):
+            self.sources.expand(want)
         self._link(key, tracked, refs)
 
     def forget(self, key: Key, tracked: Tracked) -> None:
@@ -138,16 +138,19 @@ class References:
         is_there = place < len(refs) and refs[place].source == source
         return refs[place].all_keys if is_there else frozenset()
 
-    def expanded(self, kind: str, namespace: str) -> None:
-        """What globs match in a namespace is known: workloads that use one can be decided on."""
-        self._globs.unexpanded.discard((kind, namespace))
-        for key in self._globs.users_in((kind, namespace)):
+    @property
+    def latest_glob(self) -> int:
+        """The number of the last use of a glob: a list that begins now counts up to it."""
+        return self._globs.latest
+
+    def expanded(self, want: GlobMatches, as_of: int) -> None:
+        """What these globs match is known: workloads that waited for it can be decided on."""
+        for key in self._globs.expanded(want, as_of):
             self._wake(key)
 
     def unexpanded(self, tracked: Tracked) -> Iterator[Reference]:
         """The globs of which it is not known yet what they match."""
-        home = tracked.workload.key.namespace
+        key = tracked.workload.key
         for pattern in tracked.policy.named:
-            place = place_of(pattern, home)
-            if pattern.is_glob and place in self._globs.unexpanded:
-                yield Reference(Key(*place, pattern.name), added=True)
+            if self._globs.waits(key, pattern):
+                yield Reference(Key(*place_of(pattern, key.namespace), pattern.name), added=True)

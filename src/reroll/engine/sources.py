@@ -117,8 +117,9 @@ class Sources(SourceIndex):
         for key in self.of(kind, namespace):
             self._known[key].version = 0
             self.content_seen(key, Absence.FORBIDDEN, 0)
-        for place in [p for p in self._globs.unexpanded if self.is_refused(*p)]:
-            self._references.expanded(*place)
+        for want in self._globs.unexpanded():
+            if self.is_refused(want.kind, want.namespace):
+                self._references.expanded(want, self._globs.latest)
 
     def allowed(self, kind: str, namespace: str | None) -> None:
         """They may be: what was refused is read, for a watch that goes on tells only of changes."""
@@ -139,14 +140,12 @@ class Sources(SourceIndex):
         else:
             self._read(source)
 
-    def expand(self, kind: str, namespace: str) -> None:
+    def expand(self, want: GlobMatches) -> None:
         """Find out what globs match in a namespace, unless that is not allowed."""
-        if self.is_refused(kind, namespace):
-            self._references.expanded(kind, namespace)
-        elif self.rows[kind].watched is Watched.STATUSES:
-            self._want(MountReports(Key(kind, namespace, "")))
+        if self.is_refused(want.kind, want.namespace):
+            self._references.expanded(want, self._globs.latest)
         else:
-            self._want(GlobMatches(kind, namespace))
+            self._want(want)
 
     def _read(self, source: Key) -> None:
         is_mounted = self.rows[source.kind].watched is Watched.STATUSES

@@ -26,10 +26,12 @@ class GlobMatches(msgspec.Struct, frozen=True, gc=False):
 
     kind: str
     namespace: str
+    home: str
+    """The namespace of the workloads with these globs."""
 
 
 class MountReports(msgspec.Struct, frozen=True, gc=False):
-    """What pods report to have mounted of a class; without a name, of all in the namespace."""
+    """What pods report to have mounted of a class."""
 
     key: Key
 
@@ -57,6 +59,8 @@ Want = (
 
 def share(want: Want) -> str:
     """The namespace that something is read for."""
-    if isinstance(want, NamespaceWorkloads | GlobMatches):
+    if isinstance(want, GlobMatches):
+        return want.home
+    if isinstance(want, NamespaceWorkloads):
         return want.namespace
     return "" if isinstance(want, DigestKeys) else want.key.namespace

@@ -175,10 +175,8 @@ class World:
         if policy.enabled is not True and not is_left and key not in self._supposed:
             self._untrack(key)
             return
-        if before is not None and tracked and same and now.uses == before.uses:
-            refs = tracked.references
-        else:
-            refs = self.references.of(now, policy)
+        is_linked = before is not None and same and now.uses == before.uses
+        refs = tracked.references if tracked and is_linked else self.references.of(now, policy)
         if tracked is None:
             # One that is opted in by another object is adopted as of when that object said so.
             since = max(now.seen, info.since, self.lenders.since(key))
@@ -186,7 +184,7 @@ class World:
             tracked = self.workloads[key] = Tracked(now, policy)
         news = before is None or is_news(before, now, arrival.expected)
         news = news or tracked.policy != policy or tracked.references != refs
-        if refs is not tracked.references or before is None:
+        if not is_linked:  # Without references too: a glob that matches nothing yet is one.
             self.references.use(key, tracked, policy, refs)
         if before is None or before.pins != now.pins:
             self.copies.use(key, copies_of(before), copies_of(now))
