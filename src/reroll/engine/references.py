@@ -116,7 +116,11 @@ class References:
         place = bisect_left(refs, source, key=_source)
         if place == len(refs) or refs[place].source != source:
             return
-        if not any(source in self._named(pattern, key.namespace) for pattern in named):
+        if any(source in self._named(pattern, key.namespace) for pattern in named):
+            return
+        if len(refs) == KEPT:  # There are more than are kept: another one takes its place.
+            self._link(key, tracked, self.of(tracked.workload, tracked.policy))
+        else:
             tracked.references = (*refs[:place], *refs[place + 1 :])
             self.sources.link(key, {source}, {})
 
