@@ -24,7 +24,7 @@ from reroll.core.tables.annotations import STATE
 from reroll.core.tables.kinds import Kind, Revisions
 from reroll.core.tables.source_kinds import SourceKind, Watched
 from reroll.engine import keyring
-from reroll.engine.content import Source, content, copied, model
+from reroll.engine.content import Source, content, copied, is_wide, model
 from reroll.engine.feeds import Feeds
 from reroll.engine.wants import (
     CopyContent,
@@ -68,6 +68,7 @@ class Reader:
         self._models = {row.name: model(row) for row in self._rows.values() if row.paths}
         self._queue: Queue[Want] = Queue(clock, share=share, most=OF_ONE_NAMESPACE)
         self._backoff = Backoff(clock)
+        self._wide = asyncio.Lock()
         self._worker = Worker(
             self._queue, self._read, self._backoff, on_error=self._failed, noun="object"
         )
@@ -206,6 +207,17 @@ class Reader:
                 if delay is not None:
                     self._queue.add(SourceContent(key), delay)
 
+    async def _observe(self, row: SourceKind, source: Source) -> None:
+        """One with very many keys takes a while: one at a time, and with breaks."""
+        sources = self._world.sources
+        if row.paths or not is_wide(source):
+            sources.observe(row, source, watched=False)
+            return
+        async with self._wide:
+            await asyncio.sleep(0)
+            for _ in sources.observe_in_pieces(row, source, watched=False):
+                await asyncio.sleep(0)
+
     async def _fetch(self, key: Key, *, at_least: int = 0) -> float | None:
         row, sources = self._rows[key.kind], self._world.sources
         if not await self._may_be_read(row, key):
@@ -219,8 +231,7 @@ class Reader:
             sources.content_seen(key, Absence.FORBIDDEN, 0)
             return self._refused(SourceContent(key), error, f"`get` on {row.plural}")
         if source is not None:
-            for _ in sources.observe_in_pieces(row, source, watched=False):
-                await asyncio.sleep(0)
+            await self._observe(row, source)
             if not at_least:
                 sources.confirmed(key, latest)
         elif sources.version(key) == before:
