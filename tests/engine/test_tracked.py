@@ -90,3 +90,18 @@ def test_after_a_long_peace_it_is_put_back_at_once_again() -> None:
 
     assert fight.tracked.removals == 1
     assert fight.look().reason is Reason.RECORD_RESTORED
+
+
+def test_a_record_stays_in_doubt_until_it_changes_however_often_the_object_is_seen() -> None:
+    fight = Fight()
+    tracked = fight.tracked
+    tracked.doubt = Record(5, NOW, "Adopted", {"configmap/app": "?"})
+    annotations = {"reroll.dev/enabled": "true", STATE: write(RECORD)}
+    again = document(DEPLOYMENT, version=fight.version, annotations=annotations)
+    tracked.workload = built(DEPLOYMENT, again, tracked.workload)
+
+    assert tracked.for_decisions.record == tracked.doubt
+    assert tracked.for_decisions.record_text == write(RECORD)
+
+    fight.write(Record(6, NOW, "ConfigChanged", RECORD.s))
+    assert tracked.for_decisions is tracked.workload

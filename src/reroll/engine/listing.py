@@ -127,8 +127,8 @@ class Listing:
         home, record = decision.key.namespace, snapshot.record or decision.plan.record
         entries = [r.entry(home) for r in snapshot.references if r.source in decision.older]
         if record is not None:
-            stale = msgspec.structs.replace(record, s={**record.s, **dict.fromkeys(entries, "?")})
-            tracked.workload = msgspec.structs.replace(tracked.workload, record=stale, last=None)
+            digests = {**record.s, **dict.fromkeys(entries, "?")}
+            tracked.doubt = msgspec.structs.replace(record, s=digests)
 
     async def decisions(self, keys: Iterable[Key], at_once: int = 8) -> list[Decision]:
         """The same for several, in their order."""

@@ -3,7 +3,10 @@
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 
+import msgspec
+
 from reroll.core.model.key import Key
+from reroll.core.model.record import Record
 from reroll.core.model.reference import Reference
 from reroll.core.observe.workload import Workload
 from reroll.core.policy.policy import Policy
@@ -15,6 +18,7 @@ RAREST = timedelta(minutes=10)
 
 class Tracked:
     __slots__ = (
+        "doubt",
         "handovers",
         "judged",
         "policy",
@@ -35,6 +39,8 @@ class Tracked:
         """The version at which its record was first seen."""
         self.handovers = 0
         """How often its record changed between a key of ours and one that is not known here."""
+        self.doubt: Record | None = None
+        """What decisions take for its record until that changes: see `Listing.distrust`."""
         self.removals = 0
         """How often another writer removed its record in a row, or set it back."""
         self.removed_at: datetime | None = None
@@ -46,12 +52,19 @@ class Tracked:
 
     def record_changed(self, before: Workload | None, at: datetime) -> None:
         """Its record is another one than `before`."""
-        self.recorded = self.workload.version
+        self.recorded, self.doubt = self.workload.version, None
         if before is None or before.last is not None or self.workload.last is None:
             return
         is_first = self.removed_at is None or at - self.removed_at > 2 * RAREST
         self.removals = 1 if is_first else self.removals + 1
         self.removed_at = at
+
+    @property
+    def for_decisions(self) -> Workload:
+        """The workload, with the record that is in doubt in the place of its own."""
+        if self.doubt is None:
+            return self.workload
+        return msgspec.structs.replace(self.workload, record=self.doubt, last=None)
 
     @property
     def restores_at(self) -> datetime | None:

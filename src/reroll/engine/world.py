@@ -283,7 +283,7 @@ class World:
         problems += unreachable(tracked.policy.named, home, self._scope, self.sources, refs)
         problems += self.overlap.problems(key)
         return Snapshot(
-            workload=tracked.workload,
+            workload=tracked.for_decisions,
             kind=kind,
             policy=tracked.policy,
             references=refs,
