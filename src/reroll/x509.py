@@ -40,7 +40,7 @@ def certificates(data: Mapping[str, str]) -> Iterator[Certificate]:
 
 def _certificate(key: str, der: bytes) -> Certificate:
     [(_, whole)] = _parts(der)
-    _, signed = next(_parts(whole))
+    (_, signed), *_ = _parts(whole)
     fields = [part for part in _parts(signed) if part[0] != _VERSION]
     _serial, _algorithm, _issuer, (_, validity), (_, subject), *rest = fields
     begins, ends = (_time(*part) for part in _parts(validity))

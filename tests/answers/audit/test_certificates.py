@@ -8,7 +8,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from reroll.x509 import certificates
@@ -72,6 +72,7 @@ BODY = base64.b64decode(b"".join(WHOLE.splitlines()[1:-1]))
 
 
 @given(st.binary() | st.integers(0, len(BODY)).map(lambda n: BODY[:n]))
+@example(b"\0\0")
 def test_what_is_no_certificate_is_none(content: bytes) -> None:
     pem = b"-----BEGIN CERTIFICATE-----\n%s\n-----END CERTIFICATE-----" % base64.b64encode(content)
     assert len(list(certificates(secret(tls_crt=pem)))) == (content == BODY)
