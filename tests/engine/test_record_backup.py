@@ -1,18 +1,27 @@
 """The records a second time: what fits, what is read of it, and whom it concerns."""
 
+import asyncio
 from datetime import timedelta
 
+import msgspec
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 from tests.core.build import DEPLOYMENT, NOW, document, workload
+from tests.fuzz.bench import Answers
 
+from reroll.clock import SystemClock
+from reroll.core.model.key import Key
 from reroll.core.model.metadata import Metadata
 from reroll.core.model.record import Record, write
-from reroll.core.observe.workload import Workload
+from reroll.core.observe.workload import Workload, recalled
+from reroll.core.policy.policy import Policy
 from reroll.core.revisions.copies import is_our_own
 from reroll.core.tables.annotations import RECORDS, STATE
-from reroll.engine.record_backup import Entry, entries_of, fitting
+from reroll.engine.record_backup import Entry, RecordBackup, entries_of, fitting
+from reroll.engine.scope import Scope
+from reroll.engine.tracked import Tracked
+from reroll.engine.world import World
 
 
 def numbered(number: int, age: int = 0) -> Record:
@@ -48,3 +57,55 @@ def test_what_is_no_entry_is_left_alone(data: dict[str, str]) -> None:
 @pytest.mark.parametrize(("labels", "ours"), [({RECORDS: "reroll"}, True), ({}, False)])
 def test_no_glob_of_a_workload_means_the_backup(labels: dict[str, str], ours: bool) -> None:
     assert is_our_own(Metadata("reroll-records-0", labels=labels)) is ours
+
+
+# What is written and read
+
+
+def backed_up(*workloads: Workload) -> tuple[RecordBackup, World, Answers]:
+    """A backup of a world with these workloads, and an API server without any ConfigMap."""
+    answers = Answers()
+    scope, keys = Scope(Policy()), Key("Secret", "reroll", "keys")
+    world = World(SystemClock(), scope, keys, wake=lambda *_: None, want=lambda _: None)
+    for one in workloads:
+        world.workloads[one.key] = Tracked(one, Policy())
+    place = ("reroll", "reroll")
+    backup = RecordBackup(answers.client, SystemClock(), world, place, lambda *_: None)
+    return backup, world, answers
+
+
+@pytest.mark.parametrize("has_record", [True, False])
+def test_an_empty_backup_is_complete_only_where_no_workload_has_a_record(has_record: bool) -> None:
+    bare = workload(DEPLOYMENT, document(DEPLOYMENT, name="bare"))
+    backup, world, answers = backed_up(bare, *([recorded(1)] if has_record else []))
+    answers.everything = b'{"metadata":{"name":"x"},"items":[]}'
+
+    asyncio.run(backup.load())
+
+    assert world.records_known is not has_record
+
+
+def test_a_record_whose_loss_was_watched_is_backed_up() -> None:
+    there = recorded(1)
+    gone = workload(DEPLOYMENT, document(DEPLOYMENT, version=101), there)
+    assert (gone.record, gone.last, gone.blind_after) == (None, there.record, None)
+    gone = msgspec.structs.replace(gone, uid="0-a")
+    backup, _, answers = backed_up(gone)
+    answers.everything = b'{"metadata":{"name":"x"},"items":[]}'
+
+    asyncio.run(backup.flush())
+
+    sent = [msgspec.json.decode(one.body) for one in answers.sent if one.method == "PATCH"]
+    assert [list(entries_of(body["data"])) for body in sent] == [
+        [Entry("0-a", 101, numbered(1, 1))]
+    ]
+
+
+def test_a_loss_that_was_not_watched_leaves_the_entry_as_it_was() -> None:
+    doubted = msgspec.structs.replace(recalled(recorded(1), numbered(9), 50), uid="0-a")
+    backup, _, answers = backed_up(doubted)
+    answers.everything = b'{"metadata":{"name":"x"},"items":[]}'
+
+    asyncio.run(backup.flush())
+
+    assert [one for one in answers.sent if one.method == "PATCH"] == []

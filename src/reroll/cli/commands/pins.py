@@ -10,6 +10,7 @@ from reroll.cli.flags import add_flags
 from reroll.cli.output import add_output_flag, print_json, print_table, visible, warn
 from reroll.clock import SystemClock
 from reroll.core.model.key import Key
+from reroll.core.policy.patterns import is_plain_name
 from reroll.core.policy.selectors import parse_selector
 from reroll.engine import admission_objects
 from reroll.engine.admission_objects import EXEMPT, NAME, OFF, SWITCH, Manifest, Mode
@@ -123,6 +124,8 @@ def _add_uninstall(parser: argparse.ArgumentParser) -> None:
 def _install(args: argparse.Namespace) -> int:
     wanted = None if args.mode == "auto" else Mode(args.mode)
     selected = _requirements(args.namespace_selector)
+    text = args.exclude_namespaces
+    named = None if text is None else _names(text)
 
     async def action(view: View) -> int:
         home = args.controller_namespace or view.home
@@ -130,7 +133,8 @@ def _install(args: argparse.Namespace) -> int:
         if wanted and (problem := modes.problem(wanted, offers)):
             raise CommandError(problem)
         choice = modes.select(wanted, offers)
-        only = [*admission_objects.exempt(_excluded(args, choice, home)), *selected]
+        excluded = _usually_excluded(args, choice, home) if named is None else named
+        only = [*admission_objects.exempt(excluded), *selected]
         if args.dry_run:
             print_yaml(modes.objects(choice, args.name, only))
             warn([_sentence(choice)])
@@ -200,10 +204,18 @@ def _requirements(text: str) -> list[Manifest]:
     return [admission_objects.expression(one) for one in selector.requirements]
 
 
-def _excluded(args: argparse.Namespace, choice: Choice, home: str) -> list[str]:
+def _names(text: str) -> list[str]:
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    if odd := next((name for name in names if not is_plain_name(name)), None):
+        raise CommandError(
+            f'--exclude-namespaces: {odd!r} is no name; write e.g. "kube-system,reroll"',
+            Exit.USAGE,
+        )
+    return names
+
+
+def _usually_excluded(args: argparse.Namespace, choice: Choice, home: str) -> list[str]:
     """What waits for the webhook must not be what serves it."""
-    if args.exclude_namespaces is not None:
-        return [name for name in args.exclude_namespaces.split(",") if name]
     is_known = args.controller_namespace or choice.mode is Mode.WEBHOOK
     return [*EXEMPT, home] if is_known else [*EXEMPT]
 

@@ -115,6 +115,10 @@ class Rolling:
     def _wake(self, key: Key, urgent: bool) -> None:
         if self._acting:
             self.queue.add(key, urgent=urgent)
+        elif key not in self.observer.world.workloads:
+            # Gone while another replica leads: nothing of an earlier term is left behind.
+            self._bus.forget(key)
+            self._executor.forgive(key)
 
     def _retry(self, key: Key) -> None:
         self._executor.forgive(key)
