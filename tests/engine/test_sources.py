@@ -13,6 +13,7 @@ from reroll.core.model.metadata import Manifest, Metadata
 from reroll.core.model.reference import Reference
 from reroll.core.observe.snapshot import Absence
 from reroll.core.policy.policy import Policy
+from reroll.core.tables import limits
 from reroll.core.tables.catalog import source_kind
 from reroll.core.tables.kinds import KINDS
 from reroll.engine.content import Source
@@ -161,6 +162,24 @@ def test_a_glob_finds_what_its_own_namespace_has_and_no_stranger_is_linked_to_it
     seen(there, "ConfigMap", "app", 12)
     there.sources.link(WEB, {APP}, {})
     assert APP not in there.sources
+
+
+def test_a_crowded_workload_stays_crowded_while_more_is_left_than_it_may_have() -> None:
+    there = world([], [])
+    spy = spying(there, "configmap/shop/*")
+    most = limits.SOURCES.number
+    for number in range(most + 2):
+        seen(there, "ConfigMap", f"app-{number}", 10, allow_from="other")
+    tracked = there.workloads[spy]
+    assert tracked.is_crowded
+
+    seen(there, "ConfigMap", "app-0", 11)
+    assert tracked.is_crowded
+    assert APP._replace(name="app-0") not in {ref.source for ref in tracked.references}
+
+    seen(there, "ConfigMap", "app-1", 12)
+    assert not tracked.is_crowded
+    assert len(tracked.references) == most
 
 
 @pytest.mark.parametrize("kind", ["ConfigMap", "Secret"])
