@@ -55,6 +55,7 @@ def test_a_workload_that_rolled_says_why_and_who_changed_what(
     path = path_to("ConfigMap", "app", stage.namespace)
     stage.api.patch(path, {"data": {"level": "debug"}}, fieldManager="night-shift")
     stage.rolled(web, adopted["n"])
+    stage.settled(web)
 
     done, facts = explain("deployment/web"), explain("deploy/web", "-o", "json").json
 

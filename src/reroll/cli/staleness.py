@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from reroll.answers.audit.gather import judged
 from reroll.answers.configs import writes_of
-from reroll.core.decide.older_pods import is_open, is_told, older_than_content, weighed
+from reroll.core.decide.older_pods import is_open, is_told, older_than_content, sources_of, weighed
 from reroll.core.model.key import Key
 from reroll.core.observe.provenance import Writes
 from reroll.core.observe.staleness import Finding
@@ -46,4 +46,4 @@ def _weighed(listing: Listing, one: Decision, findings: dict[Key, list[Finding]]
     found = [*findings.get(one.key, ()), *(findings.get(runner, ()) if runner != one.key else ())]
     older = older_than_content(one.snapshot, found)
     plan = weighed(one.plan, one.snapshot, older)
-    return one._replace(plan=plan, older=older if is_told(plan) else ())
+    return one._replace(plan=plan, older=sources_of(older) if is_told(plan) else ())

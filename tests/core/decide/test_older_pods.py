@@ -23,6 +23,7 @@ from reroll.core.tables.kinds import Strategy
 from reroll.core.tables.reasons import Reason
 
 USED = reference(APP)
+OLD_RUN = "pods from before that roll still run"
 HOUR = timedelta(hours=1)
 USE = Use("ConfigMap", APP.name, "envFrom of container main", container="main")
 
@@ -71,7 +72,7 @@ def test_what_is_stale_by_its_times_is_never_called_up_to_date_without_a_word(
     found = told(record or None, at(started), at(written))
 
     leaves_pods = found.strategy is None and not found.reason.held
-    says_so = is_told(found) or "was written since" in found.message
+    says_so = is_told(found) or "was written since" in found.message or OLD_RUN in found.message
     assert says_so is (stale and leaves_pods)
     if found.reason is Reason.PODS_OLDER:
         assert (found.effect, rolled is None or why == "KeyLost") == (Effect.STALE, True)
@@ -97,11 +98,23 @@ def test_adopting_says_it_too_and_rolls_nothing() -> None:
 def test_a_record_of_a_roll_is_believed_and_what_the_times_say_is_explained() -> None:
     rolled = recorded(DIGEST, at(2), at(3), "ConfigChanged")
 
-    found = told(rolled, started=at(3), written=at(5))
+    found = told(rolled, started=at(4), written=at(5))
 
     assert found.reason is Reason.UP_TO_DATE
     assert found.message.endswith(
         "ConfigMap shop/app was written since, with the content that they have"
+    )
+
+
+def test_pods_that_a_rollout_has_not_replaced_yet_are_not_said_to_have_the_content() -> None:
+    rolled = recorded(DIGEST, at(5), at(6), "ConfigChanged")
+
+    found = told(rolled, started=at(4), written=at(5))
+
+    assert found.reason is Reason.UP_TO_DATE
+    assert found.message == (
+        "the workload rolled for the current configuration; "
+        f"{OLD_RUN}, with an older ConfigMap shop/app"
     )
 
 
