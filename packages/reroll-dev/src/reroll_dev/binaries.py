@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from itertools import count, groupby
 from pathlib import Path
 
+from reroll_dev import c_libraries
 from reroll_dev.build import Builder
 from reroll_dev.commands import interruptible
 from reroll_dev.errors import DevClusterError
@@ -26,9 +27,15 @@ _FOLDER = (Path(__file__).parent / "controlplane").resolve()
 _CORE = Module("core", _FOLDER)
 _ROLLOUTS = Module("rollouts", _FOLDER / "rollouts")
 _HELM_4 = Module("helm4", _FOLDER / "helm4")
+_NODE = Module("node", _FOLDER / "node")
+_CONTAINERS = Module("containers", _FOLDER / "containers")
+_SANDBOX = Module("sandbox", _FOLDER / "sandbox")
 
 _KUBERNETES = "k8s.io/kubernetes"
 _ARGO = "github.com/argoproj/argo-rollouts"
+_CONTAINERD = "github.com/containerd/containerd/v2"
+_RUNC = "github.com/opencontainers/runc"
+_CNI = "github.com/containernetworking/plugins"
 _STAMP_KUBERNETES = (
     "k8s.io/component-base/version.gitVersion={own}",
     "k8s.io/component-base/version.gitMajor={own.major}",
@@ -56,10 +63,19 @@ class Binary:
     stamp: tuple[str, ...] = ()
     """Variables that the linker sets, for programs that do not know their version otherwise."""
     version_arguments: tuple[str, ...] = ("--version",)
+    tags: tuple[str, ...] = ()
+    c_library: str = ""
+    """What it is linked against, by pkg-config's name; most need no C."""
 
     @property
     def version(self) -> str:
         return str(self.module.version_of(self.dependency))
+
+    @property
+    def flags(self) -> tuple[str, ...]:
+        """What `go build` is told."""
+        tags = (f"-tags={','.join(self.tags)}",) if self.tags else ()
+        return ("-ldflags", self.ldflags, *tags)
 
     @property
     def ldflags(self) -> str:
@@ -70,7 +86,7 @@ class Binary:
 
     @property
     def recipe(self) -> str:
-        return f"{self.package} {self.ldflags}"
+        return " ".join([self.package, self.ldflags, *self.tags])
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,10 +103,19 @@ class Asset:
         return f"{self.dependency}@{self.module.version_of(self.dependency)} {self.pattern}"
 
 
-def _kubernetes(name: str, *version_arguments: str) -> Binary:
+def _kubernetes(name: str, *version_arguments: str, module: Module = _CORE) -> Binary:
     package = f"{_KUBERNETES}/cmd/{name}"
     arguments = version_arguments or ("--version",)
-    return Binary(name, _CORE, package, _KUBERNETES, _STAMP_KUBERNETES, arguments)
+    return Binary(name, module, package, _KUBERNETES, _STAMP_KUBERNETES, arguments)
+
+
+def _containerd(name: str) -> Binary:
+    return Binary(name, _CONTAINERS, f"{_CONTAINERD}/cmd/{name}", _CONTAINERD)
+
+
+def _plugin(group: str, name: str) -> Binary:
+    # `bridge` is also a command of iproute2.
+    return Binary(f"cni-{name}", _CONTAINERS, f"{_CNI}/plugins/{group}/{name}", _CNI)
 
 
 BINARIES: tuple[Binary, ...] = (
@@ -124,8 +149,24 @@ BINARIES: tuple[Binary, ...] = (
         (f"{_ARGO}/utils/version.version={{own.bare}}",),
     ),
 )
+NODE_BINARIES: tuple[Binary, ...] = (
+    Binary("node-sandbox", _SANDBOX, ".", "golang.org/x/sys"),
+    _kubernetes("kubelet", module=_NODE),
+    _kubernetes("kube-proxy", module=_NODE),
+    _containerd("containerd"),
+    _containerd("containerd-shim-runc-v2"),
+    _containerd("ctr"),
+    Binary("runc", _CONTAINERS, _RUNC, _RUNC, tags=("seccomp",), c_library="libseccomp"),
+    _plugin("main", "bridge"),
+    _plugin("main", "loopback"),
+    _plugin("ipam", "host-local"),
+    _plugin("meta", "portmap"),
+)
+"""What a real node needs beside the control plane."""
+NODE = tuple(row.name for row in NODE_BINARIES)
 CORE = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubectl", "kwok")
 """What a cluster needs to run."""
+ALL = (*BINARIES, *NODE_BINARIES)
 
 ASSETS: tuple[Asset, ...] = (
     Asset("rollouts-crds.yaml", _ROLLOUTS, _ARGO, "manifests/crds/*-crd.yaml"),
@@ -133,7 +174,7 @@ ASSETS: tuple[Asset, ...] = (
 
 
 def find(
-    names: Iterable[str], *, env: Mapping[str, str], binaries: Sequence[Binary] = BINARIES
+    names: Iterable[str], *, env: Mapping[str, str], binaries: Sequence[Binary] = ALL
 ) -> dict[str, Path | None]:
     """Where each is, or None; makes nothing."""
     return {row.name: _locate(row, env) for row in _rows(names, binaries)}
@@ -144,7 +185,7 @@ def ensure(
     *,
     env: Mapping[str, str],
     progress: Progress,
-    binaries: Sequence[Binary] = BINARIES,
+    binaries: Sequence[Binary] = ALL,
 ) -> dict[str, Path]:
     """Where each is; builds those that are nowhere."""
     _check_assets_folder(env)
@@ -239,11 +280,19 @@ def _make(
         builder.fetch([row.package for row in rows])
         for row in rows:
             target = work / row.name
-            builder.compile(row.package, row.ldflags, target, titles[row])
+            settings = _c_settings(row, env, progress)
+            builder.compile(row.package, row.flags, target, titles[row], settings)
             made[row.name] = store.keep(target, row.name, row.recipe)
         for extra in (extra for extra in ASSETS if extra.module == module):
             _collect(extra, store, builder)
         return made
+
+
+def _c_settings(row: Binary, env: Mapping[str, str], progress: Progress) -> dict[str, str]:
+    if not row.c_library:
+        return {}
+    otherwise = f"put {row.name} {row.version} on PATH"
+    return c_libraries.settings(row.c_library, env=env, progress=progress, otherwise=otherwise)
 
 
 def _builder(
