@@ -1,7 +1,7 @@
 // What a node runs containers with: containerd, runc, and the CNI plugins that give a pod its network.
 module reroll.dev/controlplane/containers
 
-go 1.26.8
+go 1.26.3
 
 tool (
 	github.com/containerd/containerd/v2/cmd/containerd
@@ -33,7 +33,7 @@ require (
 	github.com/containerd/cgroups/v3 v3.1.3 // indirect
 	github.com/containerd/console v1.0.5 // indirect
 	github.com/containerd/containerd/api v1.11.1 // indirect
-	github.com/containerd/containerd/v2 v2.3.7 // indirect
+	github.com/containerd/containerd/v2 v2.3.5 // indirect
 	github.com/containerd/continuity v0.5.0 // indirect
 	github.com/containerd/errdefs v1.0.0 // indirect
 	github.com/containerd/errdefs/pkg v0.3.0 // indirect
