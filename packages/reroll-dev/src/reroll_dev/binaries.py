@@ -26,6 +26,7 @@ _FOLDER = (Path(__file__).parent / "controlplane").resolve()
 _CORE = Module("core", _FOLDER)
 _ROLLOUTS = Module("rollouts", _FOLDER / "rollouts")
 _HELM_4 = Module("helm4", _FOLDER / "helm4")
+_WEB = Module("web", _FOLDER / "web")
 
 _KUBERNETES = "k8s.io/kubernetes"
 _ARGO = "github.com/argoproj/argo-rollouts"
@@ -47,23 +48,26 @@ _PATIENCE_SECONDS = 20
 
 @dataclass(frozen=True, slots=True)
 class Binary:
-    """A program: the Go package it is built from, and the dependency whose version it carries."""
+    """A program: the Go package it is built from, and the dependency whose version it carries.
+
+    One of our own has no such dependency: it is built here, and looked for nowhere else.
+    """
 
     name: str
     module: Module
     package: str
-    dependency: str
+    dependency: str | None
     stamp: tuple[str, ...] = ()
     """Variables that the linker sets, for programs that do not know their version otherwise."""
     version_arguments: tuple[str, ...] = ("--version",)
 
     @property
     def version(self) -> str:
-        return str(self.module.version_of(self.dependency))
+        return str(self.module.version_of(self.dependency)) if self.dependency else ""
 
     @property
     def ldflags(self) -> str:
-        versions = {"own": self.module.version_of(self.dependency)}
+        versions = {"own": self.module.version_of(self.dependency)} if self.dependency else {}
         if any("{kubernetes" in variable for variable in self.stamp):
             versions["kubernetes"] = self.module.version_of(_KUBERNETES)
         return " ".join(["-s -w", *(f"-X {text.format(**versions)}" for text in self.stamp)])
@@ -126,6 +130,8 @@ BINARIES: tuple[Binary, ...] = (
 )
 CORE = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubectl", "kwok")
 """What a cluster needs to run."""
+WEB = Binary("web", _WEB, ".", None)
+"""The web server that is a workload for real pods."""
 
 ASSETS: tuple[Asset, ...] = (
     Asset("rollouts-crds.yaml", _ROLLOUTS, _ARGO, "manifests/crds/*-crd.yaml"),
@@ -198,11 +204,17 @@ def _check_assets_folder(env: Mapping[str, str]) -> None:
 
 
 def _locate(row: Binary, env: Mapping[str, str]) -> Path | None:
+    if row.dependency is None:
+        return _cached(row, env)
     if (folder := env.get("KUBEBUILDER_ASSETS")) and _is_program(Path(folder) / row.name):
         return (Path(folder) / row.name).absolute()
     on_path = shutil.which(row.name, path=env.get("PATH", ""))
     if on_path and _fits(row, on_path, env):
         return Path(on_path).absolute()
+    return _cached(row, env)
+
+
+def _cached(row: Binary, env: Mapping[str, str]) -> Path | None:
     return store_of(row.module, env).lookup(row.name, row.recipe)
 
 
@@ -220,7 +232,7 @@ def _fits(row: Binary, program: str, env: Mapping[str, str]) -> bool:
     except (OSError, subprocess.TimeoutExpired):
         return False
     said = re.search(r"\bv?(\d+)\.(\d+)", finished.stdout.decode(errors="replace"))
-    ours = row.module.version_of(row.dependency)
+    ours = row.module.version_of(row.dependency or "")
     return said is not None and (int(said[1]), int(said[2])) == (ours.major, ours.minor)
 
 
