@@ -45,8 +45,12 @@ _TOOLS = (
     *("sh", "env", "cat", "sleep", "ls", "rm", "mkdir", "cp", "mv", "ln", "chmod", "id", "date"),
     *("head", "tail", "touch", "true", "false", "echo", "grep", "sed", "hostname"),
 )
-# Loaded by name when they are first needed, or by packages that were built for any Linux.
-_EXPECTED = ("libgcc_s.so.1", "libstdc++.so.6", "libnss_dns.so.2", "libnss_files.so.2")
+# Loaded by name when they are first needed, or by packages that were built for any Linux: those may
+# count on the parts of the C library that newer ones have in one file, and on that of C++.
+_EXPECTED = (
+    *("libgcc_s.so.1", "libstdc++.so.6", "libnss_dns.so.2", "libnss_files.so.2"),
+    *("libpthread.so.0", "libdl.so.2", "librt.so.1", "libutil.so.1", "libm.so.6", "libresolv.so.2"),
+)
 _BUNDLES = (
     "/etc/ssl/certs/ca-certificates.crt",
     "/etc/pki/tls/certs/ca-bundle.crt",

@@ -83,6 +83,7 @@ func once() int {
 func pause() int {
 	signals := make(chan os.Signal, 16)
 	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGCHLD)
+	fmt.Println("pausing")
 	for number := range signals {
 		if number != syscall.SIGCHLD {
 			return 0
