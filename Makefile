@@ -38,6 +38,11 @@ test: lint types control-plane ## Lint, types, import contracts, and all tests
 test-fast: setup ## The tests that need no control plane, in seconds
 	pytest -n 2 -m "not cluster" $(ARGS)
 
+.PHONY: test-image
+test-image: setup ## Build the Dockerfile with buildah, and compare with `make image` (about two minutes)
+	@command -v buildah >/dev/null || { echo "make: buildah is not on PATH; install it: apt-get install buildah" >&2; exit 1; }
+	pytest -m builder tests/builder $(ARGS)
+
 .PHONY: lint
 lint: setup ## Format check, lint, spelling, import contracts
 	ruff format --check

@@ -32,6 +32,8 @@ settings.load_profile("busy")
 RUN_FOLDER = pytest.StashKey[Path]()
 WORKER_KEY = "reroll_run_folder"
 ROLLOUTS = "rollouts-controller"
+ON_REQUEST = ("builder",)
+"""Markers of tests that run only where `-m` names them: they need more than a control plane."""
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -81,10 +83,15 @@ def pytest_terminal_summary(
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     for item in items:
         if "control_plane" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.cluster)
+    asked = str(config.getoption("markexpr"))
+    for tier in (one for one in ON_REQUEST if one not in asked):
+        left_out = [item for item in items if item.get_closest_marker(tier)]
+        items[:] = [item for item in items if item not in left_out]
+        config.hook.pytest_deselected(items=left_out)
 
 
 def _stay_on_this_machine(event: str, args: tuple[Any, ...]) -> None:
