@@ -16,6 +16,7 @@ from typing import Any
 from reroll.cli.errors import CommandError, Exit
 from reroll.cli.output import print_table
 from reroll_dev import binaries
+from reroll_dev.cli import image
 from reroll_dev.cluster import DevCluster, Phase, Row, Status
 from reroll_dev.errors import DevClusterError
 from reroll_dev.layout import default_folder
@@ -41,7 +42,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     commands = parser.add_subparsers(dest="dev_command", metavar="COMMAND", required=True)
     for name, summary, add_arguments, action in COMMANDS:
         sub = commands.add_parser(name, help=summary, description=summary)
-        if name != "build":
+        if name not in {"build", "image"}:
             _add_place(sub)
         add_arguments(sub)
         sub.set_defaults(dev_action=action)
@@ -188,6 +189,7 @@ COMMANDS: tuple[
     ("kubeconfig", "print how to reach it", _add_kubeconfig, _kubeconfig),
     ("logs", "print the end of its logs", _add_logs, _logs),
     ("build", "build what is missing of its programs", _add_build, _build),
+    ("image", "make an image without a registry", image.add_arguments, image.run),
 )
 
 
