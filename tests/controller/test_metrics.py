@@ -1,6 +1,7 @@
 """Metrics: what a report counts as, and what is read when the metrics are."""
 
 import msgspec
+from prometheus_client.parser import text_string_to_metric_families
 
 from reroll.controller.metrics import Metrics
 from reroll.controller.report import Report, Result
@@ -14,7 +15,11 @@ ROLLED = msgspec.structs.replace(
 
 
 def value(metrics: Metrics, name: str, **labels: str) -> float | None:
-    return metrics.registry.get_sample_value(name, labels)
+    families = text_string_to_metric_families(metrics.registry.render().decode())
+    samples = {
+        (s.name, tuple(sorted(s.labels.items()))): s.value for f in families for s in f.samples
+    }
+    return samples.get((name, tuple(sorted(labels.items()))))
 
 
 def test_every_report_is_a_decision_and_what_rolled_is_a_roll() -> None:

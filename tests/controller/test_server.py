@@ -1,15 +1,13 @@
 """Probes and metrics: who asks for metrics, however often, does not stand before the kubelet."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 
 import pytest
-from prometheus_client import CollectorRegistry
-from prometheus_client.core import GaugeMetricFamily, Metric
-from prometheus_client.registry import Collector
 from tests.kube.fakes import StillClock
 from tests.kube.servers import drop
 
+from reroll.controller.exposition import Family, Registry
 from reroll.controller.server import FRESH_SECONDS, MOST, Metrics, server
 from reroll.http.server import BURST, Asked, Reply, Server
 
@@ -17,23 +15,22 @@ CROWD = 240
 ASK = b"GET /metrics HTTP/1.1\r\n\r\n"
 
 
-class Counting(Collector):
+class Counting:
     """Counts how often the metrics are rendered."""
 
     def __init__(self) -> None:
         self.renders = 0
 
-    def collect(self) -> Iterator[Metric]:
-        yield GaugeMetricFamily("answer", "of a test", value=42)
+    def __call__(self) -> list[tuple[tuple[str, ...], float]]:
         self.renders += 1
+        return [((), 42)]
 
 
 class Doors:
     def __init__(self) -> None:
         self.clock, self.count = StillClock(), Counting()
-        registry = CollectorRegistry()
-        registry.register(self.count)
-        self.count.renders = 0  # to register a collector is to ask it once
+        registry = Registry()
+        registry.add(Family("answer", "gauge", "of a test")).read(self.count)
         self.served: list[str] = []
         metrics = Metrics(registry, self.clock)
 

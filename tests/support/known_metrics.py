@@ -2,9 +2,7 @@
 
 from typing import NamedTuple
 
-from prometheus_client.metrics import MetricWrapperBase
-
-from reroll.controller.metrics import Metrics, Watched
+from reroll.controller.metrics import Metrics
 
 
 class Known(NamedTuple):
@@ -15,20 +13,8 @@ class Known(NamedTuple):
 
 def known_metrics() -> dict[str, Known]:
     """By name, as people write it in a query; a histogram by the name of its family."""
-    metrics = Metrics()
-    metrics.watches(lambda: [Watched("configmaps", 0.0, "watching")])
-    declared = {
-        one._name: tuple(one._labelnames)
-        for one in metrics.registry._collector_to_names
-        if isinstance(one, MetricWrapperBase)
+    return {
+        family.name: Known(family.kind, family.labels, family.text)
+        for family in sorted(Metrics().registry.families, key=lambda family: family.name)
+        if family.name.startswith("reroll_")  # the rest is of the process, as every program has it
     }
-    found = {}
-    for family in metrics.registry.collect():
-        if not family.name.startswith("reroll_"):
-            continue  # of the process, which every program has
-        labels = declared.get(family.name)
-        if labels is None:
-            labels = tuple(dict.fromkeys(name for s in family.samples for name in s.labels))
-        name = f"{family.name}_total" if family.type == "counter" else family.name
-        found[name] = Known(family.type, labels, family.documentation)
-    return dict(sorted(found.items()))

@@ -10,9 +10,8 @@ the kubelet alone.
 
 from collections.abc import Callable
 
-from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
-
 from reroll.clock import Clock
+from reroll.controller.exposition import CONTENT_TYPE, Registry
 from reroll.http.server import Asked, Handler, Reply, Server, routes
 
 Check = Callable[[], str | None]
@@ -26,7 +25,7 @@ MOST = 64
 class Metrics:
     """The answer to `GET /metrics`: at most so old as `FRESH_SECONDS`."""
 
-    def __init__(self, registry: CollectorRegistry, clock: Clock) -> None:
+    def __init__(self, registry: Registry, clock: Clock) -> None:
         self._registry, self._clock = registry, clock
         self._reply: Reply | None = None
         self._rendered = 0.0
@@ -34,8 +33,7 @@ class Metrics:
     def __call__(self, _: Asked) -> Reply:
         now = self._clock.monotonic()
         if self._reply is None or now - self._rendered >= FRESH_SECONDS:
-            body = generate_latest(self._registry)
-            self._reply = Reply(body=body, content_type=CONTENT_TYPE_LATEST)
+            self._reply = Reply(body=self._registry.render(), content_type=CONTENT_TYPE)
             self._rendered = self._clock.monotonic()
         return self._reply
 

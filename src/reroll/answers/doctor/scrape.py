@@ -3,6 +3,7 @@
 Pure: the text of `/metrics` in, findings out.
 """
 
+import re
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
@@ -44,13 +45,29 @@ class Scrape(NamedTuple):
 
 def parse(where: str, text: str) -> Scrape:
     """Raises `ValueError` if it is no such text."""
-    from prometheus_client.parser import text_string_to_metric_families
-
-    families = text_string_to_metric_families(text)
-    samples = [Sample(s.name, s.labels, s.value) for family in families for s in family.samples]
+    lines = (line for line in text.splitlines() if line.strip() and not line.startswith("#"))
+    samples = [_sample(line) for line in lines]
     if not any(one.name == "reroll_build_info" for one in samples):
         raise ValueError("it has no metric reroll_build_info")
     return Scrape(where, tuple(samples))
+
+
+_SAMPLE = re.compile(
+    r"(?P<name>[A-Za-z_:][\w:]*)\s*(\{(?P<labels>.*)\})?\s+(?P<value>\S+)(\s+\d+)?$"
+)
+_LABEL = re.compile(r'\s*(\w+)="((?:[^"\\]|\\.)*)"\s*(?:,|$)')
+_ESCAPES = {"\\\\": "\\", '\\"': '"', "\\n": "\n"}
+
+
+def _sample(line: str) -> Sample:
+    parts = _SAMPLE.match(line)
+    if parts is None:
+        raise ValueError(f"{line[:80]!r} is no sample")
+    labels = {
+        name: re.sub(r"\\.", lambda found: _ESCAPES.get(found[0], found[0]), text)
+        for name, text in _LABEL.findall(parts["labels"] or "")
+    }
+    return Sample(parts["name"], labels, float(parts["value"]))
 
 
 def judge(scrapes: Iterable[Scrape]) -> Iterator[Finding]:

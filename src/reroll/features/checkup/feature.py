@@ -67,7 +67,7 @@ class Checkup(Supervised):
             api = APIS[feature].full_name
             missing[feature] = f"lacks {api}, which is not served; apply what `reroll crds` prints"
         for feature in sorted(features):
-            self._metrics.feature_up.labels(feature.value).set(feature not in missing)
+            self._metrics.feature_up.set(feature not in missing, feature.value)
         if missing != self._known:
             await self._announce(missing)
             self._known = missing
