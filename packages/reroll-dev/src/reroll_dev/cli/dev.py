@@ -16,6 +16,7 @@ from typing import Any
 from reroll.cli.errors import CommandError, Exit
 from reroll.cli.output import print_table
 from reroll_dev import binaries
+from reroll_dev.cli import image
 from reroll_dev.cluster import DevCluster, Phase, Row, Status
 from reroll_dev.errors import DevClusterError
 from reroll_dev.layout import default_folder
@@ -145,9 +146,7 @@ def _logs(args: argparse.Namespace, progress: Progress) -> int:
 
 
 def _image(args: argparse.Namespace, progress: Progress) -> int:
-    for name in _cluster(args, progress).node.load_image(args.archive):
-        progress.say(f"the node has {name}")
-    return Exit.OK
+    return image.run(args, _cluster(args, progress), progress)
 
 
 def _check(_args: argparse.Namespace, progress: Progress) -> int:
@@ -196,10 +195,6 @@ def _add_logs(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-f", "--follow", action="store_true")
 
 
-def _add_image(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("archive", type=Path, metavar="TAR", help="a docker-archive or OCI layout")
-
-
 def _add_words(
     parser: argparse.ArgumentParser, name: str, metavar: str, known: Sequence[str]
 ) -> None:
@@ -232,9 +227,9 @@ COMMANDS: tuple[
     ("status", "show its processes; exit code 1 if it is not up", _add_status, _status),
     ("kubeconfig", "print how to reach it", _add_kubeconfig, _kubeconfig),
     ("logs", "print the end of its logs", _add_logs, _logs),
-    ("image", "give an image to the real node", _add_image, _image),
     ("check", "say whether this machine can run a real node", _nothing_more, _check),
     ("build", "build what is missing of its programs", _add_build, _build),
+    ("image", "give the node an image, without a registry", image.add_arguments, _image),
 )
 
 

@@ -16,8 +16,8 @@ from reroll_dev.node.sandbox import Sandbox
 CTR = ("ctr", "--address", SOCKET, "--namespace", "k8s.io")
 
 
-def load(sandbox: Sandbox, tar: Path) -> tuple[str, ...]:
-    """Give the images in a tar file to the node; their names."""
+def load(sandbox: Sandbox, tar: Path) -> None:
+    """Give the images in a tar file to the node."""
     try:
         file = tar.open("rb")
     except OSError as error:
@@ -25,8 +25,7 @@ def load(sandbox: Sandbox, tar: Path) -> tuple[str, ...]:
             f"cannot read {tar} ({error.strerror}); name a tar file with an image in it"
         ) from error
     with file:
-        said = sandbox.run(*CTR, "images", "import", "-", stdin=file)
-    return tuple(line.split()[0] for line in said.splitlines() if line.strip())
+        sandbox.run(*CTR, "images", "import", "-", stdin=file)
 
 
 def names(sandbox: Sandbox) -> tuple[str, ...]:

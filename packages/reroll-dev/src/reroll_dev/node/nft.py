@@ -22,16 +22,32 @@ def on_path(env: Mapping[str, str]) -> Path | None:
     return Path(program) if program else None
 
 
-def ensure(*, env: Mapping[str, str], progress: Progress) -> dict[str, Path]:
-    """What the sandbox has to have, by name."""
+def find(env: Mapping[str, str]) -> dict[str, Path] | None:
+    """What the sandbox has to have, by name, if it is there; fetches nothing."""
     if program := on_path(env):
         return {NFT: program}
+    root = debian.place_of(PACKAGE, env)
+    wrapper = _wrapper(root)
+    return {NFT: wrapper, ROOT: root} if wrapper.is_file() and root.is_dir() else None
+
+
+def ensure(*, env: Mapping[str, str], progress: Progress) -> dict[str, Path]:
+    """What the sandbox has to have, by name; fetched if it is not there."""
+    if there := find(env):
+        return there
     root = debian.unpacked(PACKAGE, env=env, progress=progress, otherwise=OTHERWISE)
     libraries = sorted({path.parent for path in root.rglob("lib*.so.*")})
     shown = ":".join(f"{PROGRAMS}/{ROOT}/{path.relative_to(root)}" for path in libraries)
-    wrapper = root.with_name(f"{PACKAGE}.sh")
-    wrapper.write_text(
+    wrapper = _wrapper(root)
+    draft = wrapper.with_suffix(".new")
+    draft.write_text(
         f'#!/bin/sh\nLD_LIBRARY_PATH={shown} exec {PROGRAMS}/{ROOT}/usr/sbin/{NFT} "$@"\n'
     )
-    wrapper.chmod(0o755)
+    draft.chmod(0o755)
+    draft.replace(wrapper)
     return {NFT: wrapper, ROOT: root}
+
+
+def _wrapper(root: Path) -> Path:
+    """Shows nft its libraries, where the sandbox has them."""
+    return root.with_name(f"{PACKAGE}.sh")

@@ -34,9 +34,9 @@ class Node:
     def sandbox(self) -> Sandbox:
         return sandbox_of(self._layout)
 
-    def load_image(self, archive: Path) -> tuple[str, ...]:
-        """Give it the images of a tar file, a docker-archive or an OCI layout; their names."""
-        return images.load(self.sandbox, archive)
+    def load_image(self, tar: Path) -> None:
+        """Give it the images of a tar file, a docker-archive or an OCI layout."""
+        images.load(self.sandbox, tar)
 
     def images(self) -> tuple[str, ...]:
         """The names of all that it has."""
