@@ -15,6 +15,7 @@ from ipaddress import IPv4Address, IPv4Network
 from pathlib import Path
 
 from reroll_dev.errors import DevClusterError
+from reroll_dev.node.cgroups import name_of
 from reroll_dev.node.sandbox import Sandbox
 
 RANGE = IPv4Network("198.18.0.0/15")
@@ -67,7 +68,7 @@ def connect(sandbox: Sandbox, folder: Path) -> Network:
     """Join the sandbox to this machine, in a block that nothing here uses."""
     for network in _candidates(folder):
         if _add_link(network, sandbox):
-            _configure(network, sandbox)
+            _configure(network, sandbox, name_of(folder))
             return network
     raise DevClusterError(
         f"this machine uses every address of {RANGE}, of which a node needs"
@@ -103,10 +104,10 @@ def _add_link(network: Network, sandbox: Sandbox) -> bool:
     return True
 
 
-def _configure(network: Network, sandbox: Sandbox) -> None:
+def _configure(network: Network, sandbox: Sandbox, alias: str) -> None:
     length = network.link.prefixlen
     _ip("addr", "add", f"{network.host}/{length}", "dev", network.name)
-    _ip("link", "set", network.name, "up")
+    _ip("link", "set", network.name, "alias", alias, "up")
     sandbox.run("ip", "link", "set", "lo", "up")
     sandbox.run("ip", "addr", "add", f"{network.node}/{length}", "dev", INSIDE)
     sandbox.run("ip", "link", "set", INSIDE, "up")

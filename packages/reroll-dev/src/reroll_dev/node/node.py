@@ -4,14 +4,13 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
 
-from reroll_dev import readiness
 from reroll_dev.errors import DevClusterError
 from reroll_dev.layout import Layout
 from reroll_dev.node import images
 from reroll_dev.node.network import Network
-from reroll_dev.node.programs import INSIDE, command
-from reroll_dev.node.sandbox import Sandbox, environment
-from reroll_dev.node.start import Starter, containerd_answers, sandbox_of
+from reroll_dev.node.programs import INSIDE
+from reroll_dev.node.sandbox import Sandbox
+from reroll_dev.node.start import Starter, launch, sandbox_of, wait_for
 
 GRACE = 10.0
 
@@ -52,13 +51,8 @@ class Node:
         """Start again what was stopped."""
         _check_name(name)
         with self._change(f"starting {name}") as starter:
-            sandbox = self.sandbox
-            starter.spawn(name, sandbox.command(*command(name, self.network)), env=environment())
-            readiness.until(
-                lambda: containerd_answers(sandbox) or name != INSIDE[0],
-                what=f"the start of {name}",
-                check=starter.check,
-            )
+            launch(starter, name, self.network)
+            wait_for(starter, name, self.network)
 
 
 def _check_name(name: str) -> None:

@@ -6,6 +6,7 @@ because it takes its time. After: kubelet and kube-proxy, until the node is Read
 
 import json
 import shutil
+import socket
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
@@ -27,6 +28,8 @@ PROBE = {
     "containers": [{"name": "pause", "image": configs.PAUSE}],
 }
 """A pod that runs on the node with what every node has."""
+PORTS = {KUBELET.name: 10250, PROXY.name: 10256}
+"""Where they listen once they work."""
 
 
 class Starter(Protocol):
@@ -67,25 +70,23 @@ def begin(start: Starter) -> Network:
     network = connect(sandbox, layout.folder)
     _write(layout, network)
     images.write_pause(program, layout.node / "pause.tar")
-    start.spawn(CONTAINERD, sandbox.command(*command(CONTAINERD, network)), env=environment())
+    launch(start, CONTAINERD, network)
     return network
 
 
 def finish(start: Starter, network: Network, api: Api) -> None:
     """Have the node join the cluster, until pods can run on it."""
-    layout, sandbox = start.layout, sandbox_of(start.layout)
+    layout = start.layout
     for source in (
         layout.ca,
         *(layout.pki / f"{KUBELET.name}.{kind}" for kind in ("crt", "key")),
         *(layout.kubeconfig(identity.name) for identity in (KUBELET, PROXY)),
     ):
         shutil.copy(source, layout.node / "config")
-    readiness.until(
-        lambda: containerd_answers(sandbox), what="the start of containerd", check=start.check
-    )
-    images.load(sandbox, layout.node / "pause.tar")
+    wait_for(start, CONTAINERD, network)
+    images.load(sandbox_of(layout), layout.node / "pause.tar")
     for name in (KUBELET.name, PROXY.name):
-        start.spawn(name, sandbox.command(*command(name, network)), env=environment())
+        launch(start, name, network)
     readiness.until(
         lambda: readiness.has(
             api, path_to("Node", NODE), lambda seen: readiness.condition(seen, "Ready")
@@ -93,6 +94,24 @@ def finish(start: Starter, network: Network, api: Api) -> None:
         what=f"the node {NODE} becoming Ready",
         check=start.check,
     )
+
+
+def launch(start: Starter, name: str, network: Network) -> None:
+    """Start one of the processes in the sandbox."""
+    inside = sandbox_of(start.layout).command(*command(name, network))
+    start.spawn(name, inside, env=environment())
+
+
+def wait_for(start: Starter, name: str, network: Network) -> None:
+    """Wait until the process does its work."""
+    sandbox = sandbox_of(start.layout)
+
+    def is_ready() -> bool:
+        if port := PORTS.get(name):
+            return _listens(str(network.node), port)
+        return _has_images(sandbox)
+
+    readiness.until(is_ready, what=f"the start of {name}", check=start.check)
 
 
 def sandbox_of(layout: Layout) -> Sandbox:
@@ -113,7 +132,15 @@ def _write(layout: Layout, network: Network) -> None:
         path.write_text(json.dumps(content, indent=2))
 
 
-def containerd_answers(sandbox: Sandbox) -> bool:
+def _listens(address: str, port: int) -> bool:
+    try:
+        socket.create_connection((address, port), timeout=1).close()
+    except OSError:
+        return False
+    return True
+
+
+def _has_images(sandbox: Sandbox) -> bool:
     try:
         images.names(sandbox)
     except DevClusterError:
