@@ -55,7 +55,17 @@ def rules() -> str:
     return subprocess.run(command, env=env, capture_output=True, text=True, check=True).stdout
 
 
-def namespaces(pid: int) -> set[str]:
+def members(init: int) -> set[tuple[int, int | None]]:
+    """The processes in the namespaces of a sandbox, each with the time of its start.
+
+    The namespaces themselves cannot be recognized later: the kernel uses their numbers again.
+    """
+    own = _namespaces(init) - _namespaces(os.getpid())
+    numbers = (int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit())
+    return {(pid, processes.start_time(pid)) for pid in numbers if _namespaces(pid) & own}
+
+
+def _namespaces(pid: int) -> set[str]:
     """Those of a process; empty if it is gone."""
     try:
         return {str(Path(f"/proc/{pid}/ns/{name}").readlink()) for name in NAMESPACES}
@@ -63,14 +73,13 @@ def namespaces(pid: int) -> set[str]:
         return set()
 
 
-def of_cluster(cluster: DevCluster, own: set[str]) -> dict[str, object]:
-    """What there is of a cluster on this machine; `own` are the namespaces of its sandbox."""
-    numbers = (int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit())
+def of_cluster(cluster: DevCluster, inside: set[tuple[int, int | None]]) -> dict[str, object]:
+    """What there is of a cluster on this machine; `inside` were the processes of its sandbox."""
     mounts = Path("/proc/self/mountinfo").read_text().splitlines()
     alias = cgroups.name_of(cluster.folder)
     every = {
         "processes": [each.name for each in processes.strays(cluster.folder)],
-        "in its namespaces": [pid for pid in numbers if namespaces(pid) & own],
+        "in its sandbox": [pid for pid, start in inside if processes.start_time(pid) == start],
         "mounts": [line for line in mounts if str(cluster.folder) in line],
         "links": [link for link in _links() if link.get("ifalias") == alias],
         "cgroups": cgroups.left(alias),
