@@ -119,13 +119,20 @@ class ServingStage(Stage):
 
     def old_ones_end(self, manifest: Object) -> None:
         """Wait until no pod of it is on its way out any more."""
-        path, labels = path_to("Pod", "", self.namespace), f"app={manifest['metadata']['name']}"
+        eventually(
+            lambda: len(self._every_pod(manifest)) == len(self.pods(manifest)),
+            "the old pods end",
+            PATIENCE,
+        )
 
-        def none_leaves() -> bool:
-            pods = self.api.list(path, labelSelector=labels)
-            return not any("deletionTimestamp" in pod["metadata"] for pod in pods)
+    def no_pods(self, manifest: Object) -> None:
+        """Wait until the last pod of it has ended."""
+        eventually(lambda: not self._every_pod(manifest), "all pods end", PATIENCE)
 
-        eventually(none_leaves, "the old pods end", PATIENCE)
+    def _every_pod(self, manifest: Object) -> list[Object]:
+        """Those that are on their way out, too."""
+        labels = f"app={manifest['metadata']['name']}"
+        return self.api.list(path_to("Pod", "", self.namespace), labelSelector=labels)
 
     def uids(self, manifest: Object) -> set[str]:
         return {pod["metadata"]["uid"] for pod in self.pods(manifest)}

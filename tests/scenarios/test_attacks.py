@@ -155,7 +155,7 @@ def _counts(web: Web) -> dict[str, float]:
 def test_a_reload_asks_nobody_who_is_no_pod(stage: Stage, controller: Start) -> None:
     asked = {**ENABLED, "reroll.dev/strategy": "reload", "reroll.dev/reload-path": "@example.com/"}
     cloud = {"dev.reroll.dev/address": "169.254.169.254"}
-    web = build.deployment(uses="configmap/app", annotations=asked, template_annotations=cloud)
+    web = build.deployment(mounts="configmap/app", annotations=asked, template_annotations=cloud)
     stage.make(build.configmap("app"), web)
     controller()
     number = stage.adopted(web)["n"]

@@ -24,6 +24,7 @@ BAD = {
     "pin": ("nowhere", "is none of auto, admission, template"),
     "reload-port": ("http", "is not a port number"),
     "reload-path": ("reload", "is not an absolute URL path"),
+    "reload-again": ("later", "is not a duration"),
     "sources": ("pod/web, configmap/extra", "begins with no known kind"),
     "ignore": ("configmap/[", "neither a name nor a glob"),
 }

@@ -52,7 +52,7 @@ def reloading(name: str, silent: Silent) -> build.Object:
     here = {"dev.reroll.dev/address": ADDRESS}
     annotations = {**ENABLED, **asked}
     return build.deployment(
-        name, uses="configmap/app", annotations=annotations, template_annotations=here
+        name, mounts="configmap/app", annotations=annotations, template_annotations=here
     )
 
 

@@ -127,10 +127,12 @@ def workloads(kind: Kind, listener: Listener) -> Iterator[build.Object]:
         asked = {**ENABLED, "reroll.dev/strategy": strategy.value}
         if strategy is Strategy.RELOAD:
             asked["reroll.dev/reload-port"] = str(listener.port)
+            asked["reroll.dev/reload-again"] = "0s"
         if strategy is Strategy.NEXT_RUN:
             asked = ENABLED
-        uses = ["configmap/app", "secret/db"]
-        yield a(kind, name, annotations=asked, uses=uses, template_annotations=LONG)
+        used = "mounts" if strategy is Strategy.RELOAD else "uses"
+        sources = {used: ["configmap/app", "secret/db"]}
+        yield a(kind, name, annotations=asked, template_annotations=LONG, **sources)
 
 
 @pytest.fixture

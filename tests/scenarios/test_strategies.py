@@ -10,7 +10,7 @@ from tests.scenarios.listener import ADDRESS, Listener
 from tests.scenarios.stage import ENABLED, STAMP, Controller, Stage, a, eventually, for_kinds
 from tests.support import build
 
-from reroll.core.tables.kinds import Kind, Strategy
+from reroll.core.tables.kinds import KINDS, Kind, Strategy
 
 Start = Callable[..., Controller]
 RESTARTED_AT = "kubectl.kubernetes.io/restartedAt"
@@ -125,10 +125,12 @@ def test_notify_tells_and_touches_neither_template_nor_pods(
 
 
 def reloading(kind: Kind, listener: Listener) -> build.Object:
-    asked = by("reload", reload_port=str(listener.port), reload_path="/config/read")
+    asked = by(
+        "reload", reload_port=str(listener.port), reload_path="/config/read", reload_again="0s"
+    )
     here = {"dev.reroll.dev/address": ADDRESS}
     several = {} if kind.name == "DaemonSet" else {"replicas": 3}
-    return a(kind, uses="configmap/app", annotations=asked, template_annotations=here, **several)
+    return a(kind, mounts="configmap/app", annotations=asked, template_annotations=here, **several)
 
 
 @for_kinds(Strategy.RELOAD)
@@ -152,13 +154,47 @@ def test_reload_asks_every_pod_until_it_says_yes_and_replaces_none(
     assert STAMP not in annotations(stage, web)
 
 
-def test_reload_asks_again_for_a_change_that_comes_while_some_pods_refuse(
+def test_reload_asks_each_pod_again_when_the_kubelet_has_brought_the_files(
+    stage: Stage, controller: Start, listener: Listener
+) -> None:
+    web = reloading(KINDS[0], listener)
+    web["metadata"]["annotations"]["reroll.dev/reload-again"] = "3s"
+    first = adopt(stage, controller, web)
+
+    stage.change("ConfigMap", "app", key="new")
+
+    stage.rolled(web, since=first)
+    eventually(lambda: len(listener.answered) == 3, "every pod accepted it")
+    assert stage.record(web)["todo"]["do"] == "reload"
+    eventually(lambda: "todo" not in stage.record(web), "every pod was asked again")
+    assert listener.answered == [204] * 6
+
+
+def test_reload_of_what_is_in_the_environment_is_refused_until_another_strategy_is_chosen(
     stage: Stage, controller: Start, listener: Listener
 ) -> None:
     asked = by("reload", reload_port=str(listener.port))
+    web = build.deployment(uses="configmap/app", annotations=asked)
+    first = adopt(stage, controller, web)
+
+    stage.change("ConfigMap", "app", key="new")
+
+    event = eventually(lambda: stage.events(web, "OutOfReach"), "an Event says why")[0]
+    assert "use another strategy: envFrom of container main" in event["message"]
+    stage.quiet(web)
+    assert (stage.record(web)["n"], listener.asked) == (first, [])
+
+    stage.annotate(web, strategy="stamp")
+    stage.rolled(web, since=first)
+
+
+def test_reload_asks_again_for_a_change_that_comes_while_some_pods_refuse(
+    stage: Stage, controller: Start, listener: Listener
+) -> None:
+    asked = by("reload", reload_port=str(listener.port), reload_again="0s")
     here = {"dev.reroll.dev/address": ADDRESS}
     web = build.deployment(
-        uses="configmap/app", annotations=asked, template_annotations=here, replicas=2
+        mounts="configmap/app", annotations=asked, template_annotations=here, replicas=2
     )
     number = adopt(stage, controller, web)
     # Of the first change one pod wants to hear nothing.
@@ -179,9 +215,9 @@ def test_reload_asks_again_for_a_change_that_comes_while_some_pods_refuse(
 def test_reload_goes_on_after_a_kill_and_tells_who_refuses(
     stage: Stage, controller: Start, listener: Listener
 ) -> None:
-    asked = by("reload", reload_port=str(listener.port))
+    asked = by("reload", reload_port=str(listener.port), reload_again="0s")
     here = {"dev.reroll.dev/address": ADDRESS}
-    web = build.deployment(uses="configmap/app", annotations=asked, template_annotations=here)
+    web = build.deployment(mounts="configmap/app", annotations=asked, template_annotations=here)
     stage.make(build.configmap("app"), web)
     running = controller()
     stage.settled(web)

@@ -20,6 +20,7 @@ from reroll.core.model.moment import Moment
 from reroll.core.model.record import Record, Todo
 from reroll.core.observe.snapshot import Absence, Snapshot
 from reroll.core.policy.policy import Hold, Pause, Repair
+from reroll.core.policy.references import Use
 from reroll.core.tables.kinds import Strategy
 from reroll.core.tables.reasons import Reason
 from reroll.core.write import patches
@@ -73,6 +74,7 @@ NEEDED = {
     "contested": "     -      -       -      -        -    -     yes -",
     "fought_over": "   -      yes     -      -        -    -     -   -",
     "source_missing": "-      -       yes    yes      yes  -     yes yes",
+    "out_of_reach": "  -      -       -      -        -    -     -   yes",
     "held": "          -      -       -      yes      yes  yes   yes yes",
     "paused": "        -      -       -      -        -    yes   yes yes",
     "resting": "       -      -       -      -        -    -     yes yes",
@@ -131,8 +133,15 @@ RESTED = msgspec.structs.replace(OLD, rolled=NOW)
 GONE = {APP: NEW, DB: Absence.MISSING}
 IDLE = {"still": True, "idle": True}
 HELD = {"hold": Hold(SOON)}
+RELOADS = {"strategy": Strategy.RELOAD}
+IN_ENV = Use("ConfigMap", "app", "env A of container web", frozenset("a"))
+IN_A_FILE = Use("ConfigMap", "app", "volume app of container web", live=True)
+IN_ANOTHER = Use("ConfigMap", "other", "env B of container web")
 HOLDS: dict[str, tuple[Snapshot, Reason]] = {
     "a roll whose sources are missing": (snapshot(GONE, OLD), Reason.SOURCE_MISSING),
+    "a reload of what is in the environment": (
+        look(policy=RELOADS, changes={"uses": (IN_ENV,)}), Reason.OUT_OF_REACH,
+    ),
     "a roll that is held": (look(policy=HELD), Reason.HELD),
     "a roll of what is paused": (look(changes={"still": True}), Reason.PAUSED),
     "a roll after a roll": (
@@ -204,6 +213,12 @@ GIVEN: dict[str, tuple[Snapshot, Reason]] = {
     ),
     "unpinning does not depend on sources": (
         snapshot({APP: NEW, DB: Absence.MISSING}, PINNED, changes=UNPINS), Reason.UNPINNED,
+    ),
+    "a file is reloaded": (
+        look(policy=RELOADS, changes={"uses": (IN_A_FILE, IN_ANOTHER)}), Reason.CONFIG_CHANGED,
+    ),
+    "what is in the environment is replaced": (
+        look(changes={"uses": (IN_ENV,)}), Reason.CONFIG_CHANGED,
     ),
     "its turn has come": (look(turn_at=NOW), Reason.CONFIG_CHANGED),
 }  # fmt: skip

@@ -43,6 +43,7 @@ GOOD: dict[str, tuple[str, str, dict[str, Any]]] = {
     "a port": ("reload-port", "9090", {"reload": Reload(port=9090)}),
     "the last port": ("reload-port", "65535", {"reload": Reload(port=65535)}),
     "a day of quiet": ("debounce", "24h", {"debounce": timedelta(days=1)}),
+    "a second time": ("reload-again", "2m", {"reload": Reload(again=timedelta(minutes=2))}),
     "a path": ("reload-path", "/x?y=1", {"reload": Reload(path="/x?y=1")}),
     "sources": ("sources", "cm/a, secret/b", {
         "sources": (Pattern("ConfigMap", None, "a"), Pattern("Secret", None, "b")),

@@ -37,7 +37,7 @@ def provenance(told: PolicyInput, policy: Policy, dialects: Dialects) -> list[Pr
         text, where = _spoken(told, row.key, row.parse)
         if where or value != usual:
             parts.append(Provenance(row.name, text or _shown(value, row.field), where or SETTINGS))
-        elif isinstance(value, bool | timedelta):
+        elif isinstance(value, bool | timedelta) and "." not in row.field:
             built_in = value == reduce(getattr, row.field.split("."), Policy())
             because = DEFAULT if built_in else SETTINGS
             parts.append(Provenance(row.name, _shown(value, row.field), because))

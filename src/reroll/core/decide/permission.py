@@ -5,6 +5,7 @@ named for the situation that it finds, and the acts that need it. What a row hol
 again; it is delayed, never lost.
 """
 
+from collections.abc import Iterator
 from datetime import datetime
 from typing import NamedTuple
 
@@ -13,7 +14,9 @@ from reroll.core.decide.plan import Plan, without_action
 from reroll.core.decide.standing import Check
 from reroll.core.decide.writing import Act
 from reroll.core.model.names import several
-from reroll.core.observe.snapshot import Snapshot
+from reroll.core.observe.snapshot import Change, Snapshot
+from reroll.core.policy.references import Use
+from reroll.core.tables.kinds import Strategy
 from reroll.core.tables.reasons import Reason
 
 
@@ -44,6 +47,27 @@ def source_missing(case: Case) -> Plan | None:
         return None
     names = several([str(reference.source) for reference in case.comparison.missing])
     return without_action(Reason.SOURCE_MISSING, f": {names}; create it")
+
+
+def out_of_reach(case: Case) -> Plan | None:
+    """A process that is asked to reload could not see the change."""
+    snapshot = case.snapshot
+    if snapshot.policy.strategy_for(snapshot.kind) is not Strategy.RELOAD:
+        return None
+    places = [use.how for change in case.comparison.changes for use in _fixed(snapshot, change)]
+    if not places:
+        return None
+    return without_action(Reason.OUT_OF_REACH, f": {several(list(dict.fromkeys(places)))}")
+
+
+def _fixed(snapshot: Snapshot, change: Change) -> Iterator[Use]:
+    """Where a changed source is used so that only a new container gets the change."""
+    source, home = change.reference.source, snapshot.workload.key.namespace
+    for use in snapshot.workload.uses:
+        if use.live or (use.kind, home, use.name) != source:
+            continue
+        if not change.keys or use.keys is None or change.keys & use.keys:
+            yield use
 
 
 def held(case: Case) -> Plan | None:
@@ -101,6 +125,7 @@ PERMISSION: tuple[Permission, ...] = (
     Permission(contested, frozenset((Act.PIN,))),
     Permission(fought_over, frozenset((Act.RESTORE,))),
     Permission(source_missing, _REPLACES | {Act.REPAIR, Act.CONTINUE, Act.RECORD_IDLE}),
+    Permission(out_of_reach, frozenset((Act.ROLL,))),
     Permission(held, _WRITES | {Act.CONTINUE, Act.RECORD_IDLE}),
     Permission(paused, _WRITES),
     Permission(resting, _REPLACES),

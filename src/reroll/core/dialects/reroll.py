@@ -126,6 +126,7 @@ ANNOTATIONS: tuple[Annotation, ...] = (
     Annotation("pin", "pin", _pin, "how they come to use them: `admission` when a pod is made, `template` by names in the pod template, `auto` by what is installed", "template"),
     Annotation("reload-port", "reload.port", _port, "strategy `reload`: the port that each pod listens on", '"9090"'),
     Annotation("reload-path", "reload.path", _path, "strategy `reload`: the path of the request", "/-/reload"),
+    Annotation("reload-again", "reload.again", _duration, "strategy `reload`: after how long each pod is asked a second time, because the kubelet has brought its files by then", "90s"),
 )  # fmt: skip
 
 # These two are lists: each item is judged on its own.

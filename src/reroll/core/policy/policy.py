@@ -20,10 +20,12 @@ _LAST = datetime.max.replace(tzinfo=UTC)
 
 
 class Reload(msgspec.Struct, frozen=True, gc=False):
-    """Where a pod listens for the request to read its configuration again."""
+    """Where a pod listens for the request to read its configuration again, and when it is asked."""
 
     path: str = "/-/reload"
     port: int = 8080
+    again: timedelta = timedelta(seconds=90)
+    """How long a kubelet takes at most to bring a changed file: then it is asked again."""
     method: str = "POST"
     scheme: str = "http"
 

@@ -66,6 +66,7 @@ class Reason(Enum):
     RECORD_REMOVED = "RecordRemoved", WARNING | EVENT | HOLDS, "another writer keeps removing its record, so the record is put back only every few minutes; nothing is lost; configure that writer to leave the annotation `reroll.dev/state` alone"
     COPY_REFUSED = "CopyRefused", WARNING | EVENT | HOLDS, "a copy of a source cannot be made, so nothing is rolled; it is tried again"
     SOURCE_MISSING = "SourceMissing", WARNING | EVENT | HOLDS, "a source that its pods cannot start without does not exist", "SourceMissing"
+    OUT_OF_REACH = "OutOfReach", WARNING | EVENT | HOLDS, "no running process can reload what is in its environment or in a file by subPath, so nothing is done; mount it without subPath, or use another strategy"
     HELD = "Held", WARNING | EVENT | HOLDS | DELIBERATE, "a hold keeps it from rolling; `reroll release` lets it go"
     PAUSED = "Paused", WARNING | EVENT | HOLDS | DELIBERATE, "the workload is paused or suspended; it rolls when that ends"
     RESTING = "Resting", WARNING | EVENT | HOLDS | DELIBERATE, "it rolled recently; further changes are gathered until its pause is over"

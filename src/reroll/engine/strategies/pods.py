@@ -7,6 +7,7 @@ it dates the write of the record that began the roll. Ours may be wrong.
 
 from dataclasses import dataclass, field
 from datetime import datetime
+from math import inf
 
 from reroll.clock import Clock
 from reroll.core.decide.actions import Evict, Reload
@@ -52,8 +53,8 @@ class _Round:
     """Monotonic seconds."""
     moved: float
     """When a pod was last evicted, or the first look; monotonic seconds too."""
-    asked: set[str] = field(default_factory=set)
-    """Those that said yes to a reload."""
+    accepted: dict[str, float] = field(default_factory=dict)
+    """Those that said yes to a reload, and when they were asked; monotonic seconds."""
     refused: dict[str, str] = field(default_factory=dict)
     """Those that did not, since all were asked for the last time, and what was wrong."""
 
@@ -131,10 +132,13 @@ class Pods:
     async def reload(self, turn: Turn, action: Reload) -> Step:
         """An HTTP request to each pod that is older than the change, until each accepted it.
 
+        At once, and again when the kubelet has brought the files: the first may find the old ones.
         The step ends with the first that does not, so that pods that never answer hold a worker for
         one timeout; the next step goes on with the pods after those.
         """
         now = await self._round(turn.snapshot, action.since)
+        files_there = now.first_look + turn.snapshot.policy.reload.again.total_seconds()
+        enough = files_there if self._clock.monotonic() >= files_there else now.first_look
         pods, _ = await self._own_pods(turn.snapshot)
         old = [
             pod
@@ -142,7 +146,7 @@ class Pods:
             # One that has no node yet mounts what is there when it gets one.
             if pod.is_older_than(now.since)
             and pod.has("PodScheduled")
-            and pod.metadata.uid not in now.asked
+            and now.accepted.get(pod.metadata.uid, -inf) < enough
             and not pod.is_leaving
         ]
         left = [pod for pod in old if pod.metadata.uid not in now.refused]
@@ -157,17 +161,20 @@ class Pods:
             reason = Reason.RELOAD_REFUSED
             message = f"{reason.sentence}: {refused[0]}"
             return Blocked(reason, message, self._clock.jitter(4 * LOOK_AGAIN))
+        if enough < files_there and now.accepted:
+            return Later(max(0.0, files_there - self._clock.monotonic()))
         self.forget(turn.key)
         return Done()
 
     async def _ask_some(self, pods: list[Pod], policy: Policy, now: _Round) -> bool:
         """Ask these at the same time; whether all accepted."""
+        asked = self._clock.monotonic()
         problems = await gather(self._ask(pod, policy) for pod in pods)
         for pod, problem in zip(pods, problems, strict=True):
             if problem:
                 now.refused[pod.metadata.uid] = problem
             else:
-                now.asked.add(pod.metadata.uid)
+                now.accepted[pod.metadata.uid] = asked
         return not any(problems)
 
     async def _round(self, snapshot: Snapshot, begun: datetime) -> _Round:
