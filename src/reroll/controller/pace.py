@@ -29,7 +29,7 @@ class Ease:
     of late, and rises again with every answer that does not.
     """
 
-    LEAST = 0.05
+    LEAST = 0.25
     STEP = 0.25
     SLOW, LATE = 4.0, 0.05
     """Slow is so many times the usual time, and so many seconds more."""
