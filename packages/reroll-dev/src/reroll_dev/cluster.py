@@ -22,7 +22,7 @@ from reroll_dev.errors import DevClusterError
 from reroll_dev.layout import Layout
 from reroll_dev.locks import held
 from reroll_dev.node import cgroups
-from reroll_dev.node.network import Network
+from reroll_dev.node.network import Network, disconnect
 from reroll_dev.node.node import Node
 from reroll_dev.processes import Process
 from reroll_dev.progress import Progress
@@ -210,6 +210,7 @@ class DevCluster:
         every = [*known, *(row.process for row in self._strays() if row.process.pid not in pids)]
         processes.end((each for each in every if each.name != components.ETCD), grace=GRACE)
         processes.end((each for each in every if each.name == components.ETCD), grace=GRACE)
+        disconnect(self.folder)
         cgroups.remove(cgroups.name_of(self.folder))
         self.layout.clear()
 

@@ -30,7 +30,7 @@ address = "{SOCKET}"
 disable = true
 
 [plugins."io.containerd.cri.v1.images"]
-snapshotter = "overlayfs"
+snapshotter = "{{snapshotter}}"
 
 [plugins."io.containerd.cri.v1.images".pinned_images]
 sandbox = "{PAUSE}"
@@ -53,6 +53,11 @@ runtime_type = "io.containerd.runc.v2"
 BinaryName = "{HOME}/bin/runc"
 SystemdCgroup = false
 """
+
+
+def containerd(filesystem: str) -> str:
+    """For a node whose folder is on that kind of file system: an overlay bears no other."""
+    return CONTAINERD.format(snapshotter="native" if filesystem == "overlay" else "overlayfs")
 
 
 def cni(network: Network) -> dict[str, Any]:

@@ -10,6 +10,7 @@ import json
 import subprocess
 import zlib
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network
 from pathlib import Path
@@ -21,6 +22,7 @@ from reroll_dev.node.sandbox import Sandbox
 RANGE = IPv4Network("198.18.0.0/15")
 BLOCKS = tuple(RANGE.subnets(new_prefix=23))
 LINK = "reroll"
+LINKS = Path("/sys/class/net")
 INSIDE = "eth0"
 SERVICES = IPv4Network("10.96.0.0/16")
 
@@ -74,6 +76,17 @@ def connect(sandbox: Sandbox, folder: Path) -> Network:
         f"this machine uses every address of {RANGE}, of which a node needs"
         f" {BLOCKS[0].num_addresses}; end other clusters with `reroll dev down`"
     )
+
+
+def disconnect(folder: Path) -> None:
+    """Remove the link of the cluster in this folder, if it is there.
+
+    It goes with the sandbox anyway, but the kernel takes its time.
+    """
+    for alias in LINKS.glob(f"{LINK}*/ifalias"):
+        with suppress(OSError):
+            if alias.read_text().strip() == name_of(folder):
+                _run_ip(("link", "delete", alias.parent.name))
 
 
 def _candidates(folder: Path) -> Iterator[Network]:

@@ -5,6 +5,7 @@ because it takes its time. After: kubelet and kube-proxy, until the node is Read
 """
 
 import json
+import os
 import shutil
 import socket
 from collections.abc import Mapping, Sequence
@@ -122,7 +123,7 @@ def sandbox_of(layout: Layout) -> Sandbox:
 
 def _write(layout: Layout, network: Network) -> None:
     config = layout.node / "config"
-    (config / "containerd.toml").write_text(configs.CONTAINERD)
+    (config / "containerd.toml").write_text(configs.containerd(_filesystem(layout.node)))
     files: dict[Path, Mapping[str, Any]] = {
         layout.node / "cni" / "10-pods.conflist": configs.cni(network),
         config / "kubelet.config": configs.kubelet(cgroups.name_of(layout.folder)),
@@ -130,6 +131,17 @@ def _write(layout: Layout, network: Network) -> None:
     }
     for path, content in files.items():
         path.write_text(json.dumps(content, indent=2))
+
+
+def _filesystem(folder: Path) -> str:
+    """Its kind; empty if that cannot be known."""
+    device = folder.stat().st_dev
+    number = f"{os.major(device)}:{os.minor(device)}"
+    for line in Path("/proc/self/mountinfo").read_text().splitlines():
+        fields = line.split()
+        if fields[2] == number:
+            return fields[fields.index("-") + 1]
+    return ""
 
 
 def _listens(address: str, port: int) -> bool:
