@@ -14,6 +14,7 @@ from reroll.core.model.record import Record
 from reroll.core.observe.provenance import Writes
 from reroll.core.tables.catalog import source_kind
 from reroll.core.tables.reasons import Reason
+from reroll.engine.our_events import ReportedEvent
 
 NEAR = timedelta(seconds=10)
 """An Event is written a moment after what it tells of."""
@@ -42,15 +43,6 @@ class HistoryEntry(NamedTuple):
     """The ReplicaSet or ControllerRevision that has the copy; empty if the workload itself."""
     origin: str = "record"
     """`record` or `event`."""
-
-
-class ReportedEvent(NamedTuple):
-    """One Event of ours about a workload."""
-
-    workload: Key
-    at: datetime
-    reason: str
-    message: str
 
 
 class RecordCopy(NamedTuple):

@@ -121,6 +121,8 @@ def roll(case: Case) -> Plan:
         "rolled": case.now,
         "by": names or None,
         "keys": sorted({key for change in changes for key in change.keys}) or None,
+        "how": strategy.value,
+        "declined": None,
         "todo": Todo(strategy.value, case.now) if strategy in LASTING else None,
     }
     record = case.next_record(reason, **(fields | _pin_fields(pins)))
@@ -178,7 +180,7 @@ def pin(case: Case) -> Plan:
     pins, recorded = case.pins.completed()
     record = case.next_record(
         reason, s=case.comparison.started_with, rolled=case.now, by=None, keys=None, todo=None,
-        pins=text_of(recorded),
+        pins=text_of(recorded), how=rewriting(case.snapshot).value, declined=None,
     )  # fmt: skip
     names = several([f"{source.kind.lower()}/{source.name}" for source in sorted(pins)])
     patch = Patch((WriteRecord(record, unless_held=True), Pin(text_of(pins))))
@@ -206,7 +208,7 @@ def restart(snapshot: Snapshot, now: datetime, why: str, dialects: Dialects) -> 
         # Nor does one with pins: its new pods have what those say, whatever changed.
         record = case.next_record(
             Reason.RESTARTED, s=case.comparison.started_with, rolled=now, by=None, keys=None,
-            todo=None,
+            todo=None, how=Strategy.RESTART.value, declined=None,
         )  # fmt: skip
         edits = (WriteRecord(record, unless_held=True), *edits)
     message = f"{Reason.RESTARTED.sentence}: {why}" if why else Reason.RESTARTED.sentence
