@@ -3,6 +3,7 @@
 The actions of a strategy are a row of a table.
 """
 
+import re
 from collections.abc import Callable
 from datetime import datetime
 from typing import NamedTuple
@@ -154,6 +155,19 @@ def _described(changes: tuple[Change, ...]) -> str:
             keys |= change.keys
     names = several([change.entry for change in changes])
     return f"{names} changed" + (f" ({several(sorted(keys))})" if keys else "")
+
+
+_DESCRIBED = re.compile(r"(?P<names>[a-z]+/\S+(?:, [a-z]+/\S+)*) changed(?: \((?P<keys>[^()]+)\))?")
+
+
+def read_described(message: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The entries and keys in a sentence of `_described`; nothing in any other, or a short one."""
+    found = _DESCRIBED.fullmatch(message)
+    if found is None:
+        return (), ()
+    keys = found["keys"] or ""
+    whole = tuple(keys.split(", ")) if keys and " more" not in keys else ()
+    return tuple(found["names"].split(", ")), whole
 
 
 def _pin_fields(pins: Pins | None) -> RecordFields:
