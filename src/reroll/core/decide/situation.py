@@ -145,12 +145,12 @@ def _have(
         started = max(one.started for one in older)
         is_rolled = record is not None and proves_pods(snapshot) and started <= record.at
         return PodsHave.REPLACING if is_rolled and is_under_way else PodsHave.OLDER
-    if evidence.pods is not None and not any(pod.runs for pod in evidence.pods):
+    if evidence.pods is None:  # A container may have restarted by itself, with what came and went.
+        return PodsHave.UNKNOWN
+    if not any(pod.runs for pod in evidence.pods):
         return PodsHave.NONE
     if proves_pods(snapshot) and goes.is_over and snapshot.workload.replaces_pods:
         return PodsHave.CURRENT
-    if evidence.pods is None:
-        return PodsHave.UNKNOWN
     uses = [one for pod in evidence.pods for one in counted(snapshot, pod.findings)]
     vague = {Verdict.UNKNOWN, Verdict.MISSING}
     is_known = uses and not any(one.verdict in vague for one in uses)
