@@ -11,7 +11,7 @@ from tests.core.cluster import APP
 
 from reroll.core.decide.chains import decide
 from reroll.core.decide.plan import Effect
-from reroll.core.decide.situation import MADE, Evidence, Met, PodsHave, Situation, situation
+from reroll.core.decide.situation import MADE, Circumstances, Met, PodsHave, Situation, situation
 from reroll.core.model.digest import reference_digest
 from reroll.core.model.moment import Moment
 from reroll.core.model.record import Record, Todo
@@ -64,7 +64,7 @@ def seen(
     return snapshot({USED: held}, record, kind=KIND[kind], policy=policy)
 
 
-def judged(looked_at: Snapshot, evidence: Evidence) -> Situation:
+def judged(looked_at: Snapshot, evidence: Circumstances) -> Situation:
     return situation(looked_at, decide(looked_at, NOW), evidence, NOW)
 
 
@@ -146,8 +146,8 @@ def test_no_answer_is_false_and_no_command_contradicts_another(
     now = seen(past.record, past.value, past.written, strategy)
     is_current = past.pod_value == past.value
 
-    blind = judged(now, Evidence(None, past.health))
-    found = judged(now, Evidence((pod(past.started, past.written),), past.health))
+    blind = judged(now, Circumstances(None, past.health))
+    found = judged(now, Circumstances((pod(past.started, past.written),), past.health))
 
     claims = {PodsHave.CURRENT, PodsHave.YOUNGER}
     for one in (blind, found):
@@ -171,7 +171,7 @@ def test_the_sentence_about_pods_needs_a_record_of_a_rollout_that_is_over() -> N
     fresh = (pod(at(6), at(4)),)
 
     def said(record: Record, health: Health = DONE) -> str:
-        return judged(seen(record), Evidence(fresh, health)).plan.message
+        return judged(seen(record), Circumstances(fresh, health)).plan.message
 
     assert said(rolled) == MADE
     assert MADE not in said(rolled, GOES_ON)
@@ -186,7 +186,9 @@ def test_the_sentence_about_pods_needs_a_record_of_a_rollout_that_is_over() -> N
 
 
 def test_a_record_of_an_adoption_proves_nothing_about_older_pods() -> None:
-    found = judged(seen(record_of("new", at(5), "Adopted")), Evidence((pod(at(4), at(5)),), DONE))
+    found = judged(
+        seen(record_of("new", at(5), "Adopted")), Circumstances((pod(at(4), at(5)),), DONE)
+    )
 
     assert (found.plan.reason, found.plan.actions) == (Reason.PODS_OLDER, ())
     assert found.plan.message.endswith(": ConfigMap shop/app; nothing rolled them for it, "
@@ -194,7 +196,7 @@ def test_a_record_of_an_adoption_proves_nothing_about_older_pods() -> None:
 
 
 def test_adopting_says_it_too_and_rolls_nothing() -> None:
-    found = judged(seen(None), Evidence((pod(at(4), at(5)),), DONE))
+    found = judged(seen(None), Circumstances((pod(at(4), at(5)),), DONE))
 
     assert (found.plan.reason, found.plan.strategy) == (Reason.ADOPTED, None)
     assert found.is_notable
@@ -207,7 +209,7 @@ def test_pods_that_a_rollout_has_not_replaced_yet_are_being_replaced() -> None:
     sick = pod(at(5), at(4), name="web-2", trouble="CrashLoopBackOff (exit 1)", runs=False)
     old = pod(at(3), at(4))
 
-    found = judged(seen(rolled), Evidence((old, sick), GOES_ON))
+    found = judged(seen(rolled), Circumstances((old, sick), GOES_ON))
 
     assert (found.have, found.running) == (PodsHave.REPLACING, 1)
     assert found.plan.message == (
@@ -223,7 +225,7 @@ def test_trouble_of_pods_from_before_the_roll_is_not_that_of_the_rollout() -> No
     rolled = record_of("new", at(5), "ConfigChanged", "stamp")
     sick = pod(at(3), at(2), trouble="CrashLoopBackOff")
 
-    found = judged(seen(rolled), Evidence((sick,), GOES_ON))
+    found = judged(seen(rolled), Circumstances((sick,), GOES_ON))
 
     assert found.rollout.progress is Progress.PROGRESSING
 
@@ -231,7 +233,7 @@ def test_trouble_of_pods_from_before_the_roll_is_not_that_of_the_rollout() -> No
 def test_what_a_record_of_a_roll_settles_is_not_stale() -> None:
     """A write of another key, or back and forth, after the pods of the roll had started."""
     rolled = seen(record_of("new", at(5), "ConfigChanged", "stamp"))
-    evidence = Evidence((pod(at(6), at(7)),), DONE)
+    evidence = Circumstances((pod(at(6), at(7)),), DONE)
 
     found = judged(rolled, evidence)
 
@@ -246,18 +248,18 @@ def test_what_a_record_of_a_roll_settles_is_not_stale() -> None:
 def test_content_that_was_taken_back_is_declined_until_pods_start_with_it() -> None:
     undone = record_of("new", at(6), "Undone", "stamp", declined=["configmap/app"])
 
-    found = judged(seen(undone), Evidence((pod(at(3), at(5)),), DONE))
+    found = judged(seen(undone), Circumstances((pod(at(3), at(5)),), DONE))
     assert (found.plan.reason, found.plan.effect) == (Reason.DECLINED, Effect.DECLINED)
     assert found.plan.message.endswith(": configmap/app")
-    assert judged(seen(undone), Evidence((pod(at(8), at(5)),), DONE)).declined == ()
-    assert judged(seen(undone, "other"), Evidence((pod(at(3), at(5)),), DONE)).declined == ()
+    assert judged(seen(undone), Circumstances((pod(at(8), at(5)),), DONE)).declined == ()
+    assert judged(seen(undone, "other"), Circumstances((pod(at(3), at(5)),), DONE)).declined == ()
 
 
 def test_a_missing_source_is_said_though_nothing_changed() -> None:
     record = record_of("new", at(5), "ConfigChanged", "stamp")
     gone = snapshot({USED: Absence.MISSING}, record)
 
-    found = situation(gone, decide(gone, NOW), Evidence((pod(at(6), at(4)),), DONE), NOW)
+    found = situation(gone, decide(gone, NOW), Circumstances((pod(at(6), at(4)),), DONE), NOW)
 
     assert decide(gone, NOW).reason is Reason.UP_TO_DATE
     assert found.plan.reason is Reason.SOURCE_MISSING
@@ -271,13 +273,18 @@ def test_what_an_event_tells_is_in_the_way_while_the_work_is_not_done() -> None:
     waits = record_of("new", at(5), "ConfigChanged", "evict", todo=todo)
     met = Met(Reason.EVICTION_REFUSED, "the budget allows no disruption", at(6))
 
-    found = judged(seen(waits, strategy=Strategy.EVICT), Evidence((), DONE, met))
+    around = Circumstances((), DONE, met)
+    found = judged(seen(waits, strategy=Strategy.EVICT), around)
     assert found.obstacle
     assert (found.plan.reason, found.obstacle.reason) == (Reason.CONTINUED, met.reason)
     over = msgspec.structs.replace(waits, todo=None)
-    assert judged(seen(over, strategy=Strategy.EVICT), Evidence((), DONE, met)).obstacle is None
+    assert (
+        judged(seen(over, strategy=Strategy.EVICT), Circumstances((), DONE, met)).obstacle is None
+    )
     later = msgspec.structs.replace(waits, at=at(7))
-    assert judged(seen(later, strategy=Strategy.EVICT), Evidence((), DONE, met)).obstacle is None
+    assert (
+        judged(seen(later, strategy=Strategy.EVICT), Circumstances((), DONE, met)).obstacle is None
+    )
 
 
 def test_a_hold_is_in_the_way_though_nothing_waits_for_it() -> None:
@@ -285,7 +292,7 @@ def test_a_hold_is_in_the_way_though_nothing_waits_for_it() -> None:
     policy = msgspec.structs.replace(current.policy, hold=Hold(why="incident 42"))
     held = msgspec.structs.replace(current, policy=policy)
 
-    found = judged(held, Evidence((pod(at(6), at(4)),), DONE))
+    found = judged(held, Circumstances((pod(at(6), at(4)),), DONE))
 
     assert found.plan.message == MADE
     assert found.obstacle
@@ -306,7 +313,7 @@ def test_what_replaces_no_pods_has_a_sentence_of_its_own(
 ) -> None:
     record = record_of("new", at(5), "ConfigChanged", strategy.value)
 
-    found = judged(seen(record, strategy=strategy, kind=kind), Evidence((pod(at(6), at(4)),)))
+    found = judged(seen(record, strategy=strategy, kind=kind), Circumstances((pod(at(6), at(4)),)))
 
     assert found.plan.reason is Reason.UP_TO_DATE
     assert said in found.plan.message
@@ -314,7 +321,7 @@ def test_what_replaces_no_pods_has_a_sentence_of_its_own(
 
 
 def test_older_pods_that_sync_would_not_roll_are_said_with_what_does() -> None:
-    old = Evidence((pod(at(3), at(4)),), DONE)
+    old = Circumstances((pod(at(3), at(4)),), DONE)
     record = record_of("new", at(5), "ConfigChanged", "notify")
 
     notify = judged(seen(record, strategy=Strategy.NOTIFY), old).plan
@@ -331,6 +338,8 @@ def test_a_source_that_does_not_count_is_none_of_it() -> None:
 
     assert found[0].verdict is Verdict.STALE
     assert (
-        situation(other, decide(other, NOW), Evidence((PodFacts("w", findings=found),)), NOW).older
+        situation(
+            other, decide(other, NOW), Circumstances((PodFacts("w", findings=found),)), NOW
+        ).older
         == ()
     )

@@ -1,19 +1,25 @@
 """What Reroll's own records say of pods that are stale by their times."""
 
+from contextlib import suppress
+
 import msgspec
 
 from reroll.answers.audit.report import Audited
 from reroll.clock import Clock
 from reroll.core.model.key import Key
 from reroll.core.model.metadata import Manifest
-from reroll.core.model.record import Record
+from reroll.core.model.record import Record, read
 from reroll.core.observe.health import health
 from reroll.core.observe.pods import Rollout, rollout
 from reroll.core.observe.proof import counted, is_settled
 from reroll.core.observe.snapshot import Snapshot
 from reroll.core.observe.staleness import Finding, Verdict
+from reroll.core.tables.annotations import STATE
 from reroll.core.tables.kinds import Kind
 from reroll.engine.listing import Listing
+from reroll.kube import api, resources
+from reroll.kube.errors import Forbidden, NotFound
+from reroll.kube.objects import Stub
 from reroll.kube.view import View
 from reroll.settings.table import Settings
 
@@ -31,19 +37,26 @@ async def with_records(
     stale = {each.workload for each in pods if each.has(Verdict.STALE)}
     if not stale:
         return pods
-    apart = View(view.client, view.namespace, view.home)
-    listed = await apart.workloads(settings.tables.kinds)
-    recorded = {
-        each.workload.key
-        for each in listed
-        if each.workload.key in stale and isinstance(each.workload.record, Record)
-    }
+    recorded = {key for key in await _recorded(view, settings) if key in stale}
     if not recorded:
         return pods
+    apart = View(view.client, view.namespace, view.home)
     known = await _snapshots(apart, clock, settings, recorded)
     return [
         _settled(each, *known[each.workload]) if each.workload in known else each for each in pods
     ]
+
+
+async def _recorded(view: View, settings: Settings) -> set[Key]:
+    """The workloads with a record, as far as they may be listed."""
+    found = set()
+    for kind in settings.tables.kinds:
+        with suppress(Forbidden, NotFound):
+            for one in await api.every(view.client, resources.of(kind), view.namespace, Stub):
+                record = read((one.metadata.annotations or {}).get(STATE))
+                if isinstance(record, Record):
+                    found.add(Key(kind.name, one.metadata.namespace, one.metadata.name))
+    return found
 
 
 async def _snapshots(

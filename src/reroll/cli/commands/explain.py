@@ -24,8 +24,8 @@ from reroll.core.observe.snapshot import Absence, Snapshot
 from reroll.core.observe.workload import Workload
 from reroll.core.tables.annotations import ENABLED
 from reroll.core.tables.kinds import Strategy
+from reroll.engine.circumstances import judged
 from reroll.engine.configs import writes_of
-from reroll.engine.evidence import judged
 from reroll.engine.listing import Listing
 from reroll.engine.scope import scope
 from reroll.kube.view import View

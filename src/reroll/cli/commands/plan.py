@@ -14,7 +14,7 @@ from reroll.cli.streams import manifests
 from reroll.core.decide.plan import Plan
 from reroll.core.model.key import Key
 from reroll.core.model.metadata import replicas
-from reroll.engine.evidence import Judged, judged
+from reroll.engine.circumstances import Judged, judged
 from reroll.engine.listing import Listing
 from reroll.kube.view import View
 from reroll.manifests.model import Manifests

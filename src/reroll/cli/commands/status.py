@@ -19,7 +19,7 @@ from reroll.core.model.key import Key
 from reroll.core.observe.pods import Progress
 from reroll.core.tables.kinds import api_kind
 from reroll.core.tables.reasons import Reason
-from reroll.engine.evidence import judged
+from reroll.engine.circumstances import judged
 from reroll.kube.view import View
 
 DESCRIPTION = """\

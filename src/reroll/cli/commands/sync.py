@@ -14,7 +14,7 @@ from reroll.core.decide.plan import Effect
 from reroll.core.model.key import Key
 from reroll.core.tables.annotations import ENABLED
 from reroll.core.tables.reasons import Reason
-from reroll.engine.evidence import Judged, judged
+from reroll.engine.circumstances import Judged, judged
 from reroll.engine.listing import Listing
 from reroll.kube.view import View
 from reroll.pipeline.work import Options, Stage, Work

@@ -43,7 +43,7 @@ class Met(msgspec.Struct, frozen=True, gc=False):
     at: datetime
 
 
-class Evidence(msgspec.Struct, frozen=True, gc=False):
+class Circumstances(msgspec.Struct, frozen=True, gc=False):
     """What is known of a workload besides its snapshot."""
 
     pods: tuple[PodFacts, ...] | None = None
@@ -111,7 +111,7 @@ class Situation(msgspec.Struct, frozen=True, gc=False):
 _SAID = frozenset((Reason.PODS_OLDER, Reason.DECLINED, Reason.SOURCE_MISSING))
 
 
-def situation(snapshot: Snapshot, plan: Plan, evidence: Evidence, now: datetime) -> Situation:
+def situation(snapshot: Snapshot, plan: Plan, evidence: Circumstances, now: datetime) -> Situation:
     """What is so, by all that is known; `plan` is the decision on `snapshot`."""
     record, pods = snapshot.record, evidence.pods or ()
     goes = rollout(snapshot.kind, evidence.health, pods, record.rolled if record else None)
@@ -137,7 +137,7 @@ def situation(snapshot: Snapshot, plan: Plan, evidence: Evidence, now: datetime)
 
 
 def _have(
-    snapshot: Snapshot, evidence: Evidence, older: tuple[Finding, ...], goes: Rollout
+    snapshot: Snapshot, evidence: Circumstances, older: tuple[Finding, ...], goes: Rollout
 ) -> PodsHave:
     record = snapshot.record
     if older:
@@ -158,7 +158,7 @@ def _have(
 
 
 def _declined(
-    snapshot: Snapshot, evidence: Evidence, older: tuple[Finding, ...]
+    snapshot: Snapshot, evidence: Circumstances, older: tuple[Finding, ...]
 ) -> tuple[str, ...]:
     """What was taken back, as long as pods of before run; those that started since have it."""
     record = snapshot.record
@@ -174,7 +174,9 @@ def _declined(
 # What stands in the way
 
 
-def _obstacle(snapshot: Snapshot, plan: Plan, evidence: Evidence, now: datetime) -> Obstacle | None:
+def _obstacle(
+    snapshot: Snapshot, plan: Plan, evidence: Circumstances, now: datetime
+) -> Obstacle | None:
     """What keeps it from rolling now, or would if something changed."""
     if plan.reason.out or plan.reason is Reason.ENDED:
         return None

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 from reroll.core.decide.plan import Plan
-from reroll.core.decide.situation import Evidence, Met, Situation, situation
+from reroll.core.decide.situation import Circumstances, Met, Situation, situation
 from reroll.core.model.key import Key
 from reroll.core.observe.health import health
 from reroll.core.observe.pods import PodFacts
@@ -68,7 +68,7 @@ def _judged(
     owners = dict.fromkeys((one.key, runner))
     found = None if pods is None else tuple(p for key in owners for p in pods.get(key, ()))
     kind, manifest = listing.running(runner)
-    evidence = Evidence(found, health(kind, manifest), event)
+    evidence = Circumstances(found, health(kind, manifest), event)
     return Judged(one, situation(one.snapshot, one.plan, evidence, now))
 
 
