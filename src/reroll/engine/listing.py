@@ -69,6 +69,7 @@ class Listing:
         """Those that were selected, in the order of the table of kinds, then by name."""
         self.others: list[Key] = []
         """Those that were not."""
+        self._runners: dict[Key, tuple[Kind, Manifest]] = {}
         self.owned: dict[Key, Key] = {}
         """What belongs to another workload, and is none itself."""
 
@@ -119,13 +120,18 @@ class Listing:
             return Decision(key, without_action(Reason.OPTED_OUT))
         return decision
 
-    def distrust(self, decision: Decision) -> None:
+    def running(self, key: Key) -> tuple[Kind, Manifest]:
+        """What runs the pods of a selected workload: itself, or a Rollout with its template."""
+        listed = self.workloads.get(key)
+        return (listed.kind, listed.manifest) if listed else self._runners[key]
+
+    def distrust(self, decision: Decision, older: tuple[Key, ...]) -> None:
         """Have it roll for the sources that its pods are older than, by its own strategy."""
         tracked, snapshot = self.world.workloads.get(decision.key), decision.snapshot
-        if tracked is None or snapshot is None or not decision.older:
+        if tracked is None or snapshot is None or not older:
             return
         home, record = decision.key.namespace, snapshot.record or decision.plan.record
-        entries = [r.entry(home) for r in snapshot.references if r.source in decision.older]
+        entries = [r.entry(home) for r in snapshot.references if r.source in older]
         if record is not None:
             digests = {**record.s, **dict.fromkeys(entries, "?")}
             tracked.doubt = msgspec.structs.replace(record, s=digests)
@@ -171,7 +177,8 @@ class Listing:
         lenders = [row for row in self.kinds.values() if row.borrows_template]
         for row in lenders:
             for manifest in listed[rows.index(row)] if row in rows else await self._every(row):
-                self.world.lends(row, manifest)
+                if self.world.lends(row, manifest):
+                    self._runners[_key(row, manifest)] = row, manifest
         # Nobody asked for them.
         self.notes += self._view.gaps[known:]
         del self._view.gaps[known:]

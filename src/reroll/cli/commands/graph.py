@@ -5,7 +5,6 @@ from typing import Any
 
 import msgspec
 
-from reroll.answers.configs import Configs
 from reroll.answers.errors import AnswerError, missing_sentence
 from reroll.answers.graph import drawings
 from reroll.answers.graph.gather import gather
@@ -22,6 +21,7 @@ from reroll.core.model.key import Key
 from reroll.core.tables.catalog import Tables
 from reroll.core.tables.kinds import Kind
 from reroll.core.tables.source_kinds import SourceKind
+from reroll.engine.configs import Configs
 from reroll.kube.view import View
 from reroll.pipeline.usage import USERS, Document
 
