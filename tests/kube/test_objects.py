@@ -1,6 +1,7 @@
 """What the typed objects tell of the documents that the API server sends."""
 
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import msgspec
 import pytest
@@ -8,7 +9,7 @@ import pytest
 from reroll.core.model.key import Key
 from reroll.core.model.metadata import Metadata
 from reroll.core.revisions.pins import PINS
-from reroll.kube.objects import OwnerRef, Pod, Revision, controller, is_owned_by
+from reroll.kube.objects import ContainerStatus, OwnerRef, Pod, Revision, controller, is_owned_by
 
 CREATED = datetime(2030, 1, 1, tzinfo=UTC)
 
@@ -113,3 +114,32 @@ def test_owners_are_read_and_written():
     assert is_owned_by(metadata, "u-2")
     assert not is_owned_by(metadata, "u-3")
     assert controller(Metadata("x")) is None
+
+
+CRASHED = {"terminated": {"reason": "Error", "exitCode": 3}}
+TROUBLES: dict[str, tuple[dict[str, Any], str]] = {
+    "it has just ended": ({"state": CRASHED}, "Error (exit 3)"),
+    "it is not started yet": (
+        {"state": {"waiting": {"reason": "CrashLoopBackOff"}}, "lastState": CRASHED},
+        "CrashLoopBackOff (exit 3)",
+    ),
+    "it runs for a moment": (
+        {"state": {"running": {}}, "lastState": CRASHED, "ready": False},
+        "restarted (exit 3)",
+    ),
+    "it recovered": ({"state": {"running": {}}, "lastState": CRASHED, "ready": True}, ""),
+    "it starts": ({"state": {"waiting": {"reason": "ContainerCreating"}}, "ready": False}, ""),
+    "it runs and is not ready yet": ({"state": {"running": {}}, "ready": False}, ""),
+    "it waits for a source": (
+        {"state": {"waiting": {"reason": "CreateContainerConfigError"}}, "ready": False},
+        "CreateContainerConfigError",
+    ),
+}
+
+
+@pytest.mark.parametrize(("status", "trouble"), TROUBLES.values(), ids=TROUBLES)
+def test_the_trouble_of_a_container_is_the_same_between_two_crashes(
+    status: dict[str, Any], trouble: str
+) -> None:
+    one = msgspec.convert({"name": "main", **status}, ContainerStatus)
+    assert one.trouble == trouble

@@ -85,16 +85,22 @@ class ContainerStatus(msgspec.Struct, gc=False, rename="camel"):
     name: str
     state: ContainerState = msgspec.field(default_factory=ContainerState)
     last_state: ContainerState | None = None
+    ready: bool = True
 
     @property
     def trouble(self) -> str:
-        """Why it does not start, in the kubelet's word, with its exit code; nothing if it may."""
+        """Why it does not start, in the kubelet's word, with its exit code; nothing if it may.
+
+        One that crashes again and again runs for a moment in between.
+        """
         stage = self.state.waiting or self.state.terminated
-        if stage is None or stage.reason in _STARTING:
-            return ""
         ended = self.state.terminated or (self.last_state and self.last_state.terminated)
-        is_told = ended and ended.exit_code is not None
-        return f"{stage.reason} (exit {ended.exit_code})" if ended and is_told else stage.reason
+        code = ended.exit_code if ended else None
+        if stage is None:
+            return f"restarted (exit {code})" if code and not self.ready else ""
+        if stage.reason in _STARTING:
+            return ""
+        return stage.reason if code is None else f"{stage.reason} (exit {code})"
 
 
 class PodStatus(msgspec.Struct, gc=False, rename="camel"):
