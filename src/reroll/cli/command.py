@@ -111,7 +111,8 @@ class Context:
         self, view: View, *, supposing: bool = False, make_key: bool = False
     ) -> "Listing":
         """The engine's listing of the selected workloads, see `Listing.fill`."""
-        from reroll.engine.listing import KeyMissingError, Listing
+        from reroll.engine.listing import Listing
+        from reroll.engine.listing_keys import KeyMissingError
 
         selection, settings = self.selection, self.settings
         listing = Listing(view, self.clock, settings, settings.namespace or view.home)
