@@ -14,8 +14,9 @@ from reroll.answers.doctor import admission, injections, installation, keys, rig
 from reroll.answers.doctor.admission import Admission
 from reroll.answers.doctor.findings import Finding, Level, worst
 from reroll.answers.doctor.injections import InjectionStatus
-from reroll.answers.doctor.installed_settings import OurContainer, Volume, _Mount, settings_source
 from reroll.answers.doctor.scrape import parse
+from reroll.answers.installations import installations
+from reroll.answers.installed_settings import OurContainer, Volume, _Mount, settings_source
 from reroll.core.model.injection import GROUP, PLURAL, VERSION
 from reroll.core.model.key import Key
 from reroll.core.model.metadata import Manifest
@@ -169,7 +170,7 @@ def deployment(image: str = "example.com/reroll:0.2.0", **more: Any) -> Manifest
 
 
 def found(*manifests: Manifest) -> list[installation.Installation]:
-    return installation.installations((KINDS[0], one) for one in manifests)
+    return installations((KINDS[0], one) for one in manifests)
 
 
 def with_ready(made: Manifest, ready: int) -> Manifest:

@@ -13,14 +13,15 @@ import msgspec
 from reroll.answers.controllers import Lease, Survey, Surveyor
 from reroll.answers.doctor import injections, installation, keys, rights, rivals, scrape, server
 from reroll.answers.doctor.findings import Check, Finding, Level
-from reroll.answers.doctor.installation import LEASE, Installation
-from reroll.answers.doctor.installed_settings import installed_settings
+from reroll.answers.doctor.installation import LEASE
 from reroll.answers.doctor.keys import KEY
 from reroll.answers.doctor.replicas import Replica, UnreadMetrics, from_urls, of_replicas, running
 from reroll.answers.doctor.rewriting import rewriting
 from reroll.answers.doctor.rights import RIGHTS
 from reroll.answers.doctor.scrape import METRICS
 from reroll.answers.errors import AnswerError
+from reroll.answers.installations import Installation, installations
+from reroll.answers.installed_settings import installed_settings
 from reroll.clock import Clock
 from reroll.core.model.metadata import Manifest
 from reroll.core.model.record import Record
@@ -82,7 +83,7 @@ class Examination:
 
     async def run(self) -> list[Finding]:
         """Everything, each check whatever the others found."""
-        here = installation.installations(await self._deployments())
+        here = installations(await self._deployments())
         places = [each.key.namespace for each in here]
         if places and not self._home and self.home not in places:
             self._home = places[0]
