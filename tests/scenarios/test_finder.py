@@ -55,17 +55,18 @@ def test_after_an_installation_every_command_works_as_printed(
     install: Install,
     controller: Callable[..., Controller],
     command: Callable[..., Finished],
+    cluster: DevCluster,
 ) -> None:
     place = stage.namespace
     flags = install("nu", place, {"namespaces": [place], "mounts": "live"})
     web = build.deployment("web", uses=["configmap/app", "secret/db"], annotations=ENABLED)
     stage.make(build.configmap("app"), build.secret("db"), web)
-    controller(*flags)
+    controller(*flags, kubeconfig=cluster.kubeconfig("admin"))
     stage.adopted(web)
 
     explained = command("explain", "deployment/web", "-n", place, "-o", "json")
     assert explained.code == Exit.OK, explained.err
-    facts = {one["what"]: one["value"] for one in explained.json["decided"]}
+    facts = {one["name"]: one["value"] for one in explained.json["decided"]}
     assert facts["mounts"] == "live"
     assert explained.json["reason"] == "UpToDate"
     assert command("plan", "-n", place).code == Exit.OK

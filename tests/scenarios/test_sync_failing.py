@@ -253,7 +253,9 @@ def test_without_the_digest_key_of_the_records_nothing_is_written(
     web = stage.make(build.deployment("web", uses=["secret/db"], annotations=ENABLED))
     sync()
     before = stage.record(web)
-    elsewhere = another().namespace
+    there = another()
+    elsewhere = there.namespace
+    there.make(build.secret(), build.deployment("web", uses=["secret/db"], annotations=ENABLED))
     where = ("-n", stage.namespace, "--kubeconfig", cluster.kubeconfig("admin"))
 
     done = reroll("sync", *where, "--controller-namespace", elsewhere)
@@ -306,7 +308,7 @@ USAGE = {
     ("--timeout", "soon"): "--timeout: 'soon' is not a duration",
     ("-l", "a in b", "-A"): "is no label selector",
     ("deployment/web", "-l", "a=b"): "name workloads, or select them with -l or -A; not both",
-    ("pod/web",): "'pod/web' names no workload",
+    ("web",): "'web' names no workload",
 }
 
 

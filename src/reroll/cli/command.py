@@ -31,7 +31,7 @@ from reroll.settings.resolve import SettingsError, resolve
 from reroll.settings.table import SETTINGS, Settings
 
 if TYPE_CHECKING:
-    from reroll.answers.finder import Installed
+    from reroll.answers.finder import Choice, Installed
     from reroll.engine.listing import Listing
 
 PLACES = frozenset(("namespace", "lease", "kubeconfig", "context"))
@@ -71,19 +71,22 @@ class Context:
 
         Settings that were given here count instead. Returns all installations that can be meant.
         """
-        from reroll.answers.finder import Choice, find
+        from reroll.answers.finder import find
 
         if self.has_settings:
             return ()
-        choice = Choice(self._given.namespace, self._chosen_lease)
-        search = await find(view, choice, view.namespace)
+        search = await find(view, self.choice, view.namespace)
         self._installed = search.best
         self.notes += search.notes
         return search.candidates
 
     @property
-    def _chosen_lease(self) -> str:
-        return getattr(self.args, "lease", None) or os.environ.get("REROLL_LEASE", "")
+    def choice(self) -> "Choice":
+        """What this shell says of the controller that is meant."""
+        from reroll.answers.finder import Choice
+
+        lease = getattr(self.args, "lease", None) or os.environ.get("REROLL_LEASE", "")
+        return Choice(self._given.namespace, lease)
 
     @property
     def settings(self) -> Settings:

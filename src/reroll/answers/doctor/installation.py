@@ -9,6 +9,7 @@ from datetime import datetime
 from reroll.answers.controllers import Lease
 from reroll.answers.doctor.findings import Check, Finding
 from reroll.answers.installations import Installation
+from reroll.core.model.names import several
 
 DEPLOYMENT = Check("Deployment")
 VERSION = Check("version")
@@ -33,17 +34,34 @@ def deployments(found: Sequence[Installation]) -> Iterator[Finding]:
             )
         else:
             yield DEPLOYMENT.ok(f"{one.key}: {one.ready} of {one.replicas} replicas are ready")
-    if len(found) > 1:
+
+
+def beside(others: Sequence[str]) -> Iterator[Finding]:
+    """Other installations of the cluster."""
+    if others:
         yield DEPLOYMENT.note(
-            f"there are {len(found)} installations",
-            "each needs its own --lease and namespaces, so that no workload has two",
+            f"there is another installation: {several(others)}"
+            if len(others) == 1
+            else f"there are {len(others)} other installations: {several(others)}",
+            "each needs its own --lease and namespaces; look at one with --controller-namespace",
         )
 
 
-def nowhere(*, held: bool) -> Finding:
-    """There is no Deployment."""
+def nowhere(home: str, others: Sequence[str], *, held: bool, is_blind: bool) -> Finding:
+    """There is no Deployment of it in `home`; `is_blind`: others may be where nobody looked."""
     if held:
-        return DEPLOYMENT.note("there is no Deployment of it, but somebody renews its Lease")
+        return DEPLOYMENT.note("there is no Deployment of it, but its Lease is renewed")
+    if others:
+        return DEPLOYMENT.problem(
+            f"there is no controller in namespace {home}; elsewhere there is {several(others)}",
+            "say which one is meant with --controller-namespace",
+        )
+    if is_blind:
+        return DEPLOYMENT.note(
+            f"no controller was seen in namespace {home}, and Deployments of other namespaces may "
+            "not be listed",
+            "say where it runs with --controller-namespace",
+        )
     return DEPLOYMENT.problem(
         "there is no controller here: no Deployment of it, and nobody renews its Lease",
         "install the chart, or say where it is with --controller-namespace",
@@ -93,6 +111,11 @@ def lease(
             "let both follow a time server: times in `explain` and `history` are wrong till then",
         )
     return LEASE.problem(
-        f"{where} is held by {holder}, who has not renewed it since {found.spec.renew_time}",
+        f"{where} is held by {holder}, who has not renewed it since "
+        f"{_second(found.spec.renew_time)}",
         "see the log of that replica; another takes over when one is ready",
     )
+
+
+def _second(at: datetime | None) -> str:
+    return f"{at:%Y-%m-%dT%H:%M:%SZ}" if at else "it took it"

@@ -9,6 +9,7 @@ from reroll.cli.command import Context
 from reroll.cli.errors import CommandError, Exit
 from reroll.cli.flags import add_flags
 from reroll.cli.output import add_output_flag
+from reroll.cli.targets import workload_target
 from reroll.clock import Clock
 from reroll.controller.report import Result
 from reroll.core.decide.permission import hold_of
@@ -19,6 +20,7 @@ from reroll.core.model.marks import written
 from reroll.core.model.metadata import Manifest, text_at
 from reroll.core.observe.snapshot import Snapshot
 from reroll.core.observe.workload import workload
+from reroll.core.tables.catalog import Tables
 from reroll.core.tables.kinds import Kind, Strategy
 from reroll.core.write.patches import RESTARTED_AT
 from reroll.engine.listing import Listed, Listing
@@ -56,6 +58,10 @@ def run(args: argparse.Namespace) -> int:
     if not args.workloads and not args.selector:
         raise CommandError("name workloads to restart, or select them with -l", Exit.USAGE)
     context.check_usage()
+    for text in args.workloads:
+        kind, name = _target(text, context.tables)
+        if kind:
+            _check_kind(kind, name, context.tables)
     return context.run(lambda view: _restart(view, context, options))
 
 
@@ -77,13 +83,26 @@ async def _restart(view: View, context: Context, options: Options) -> int:
 
 def _restartable(context: Context, listing: Listing) -> dict[Key, Listed]:
     """Those that can be restarted; one that was named and cannot is an error."""
-    able = {k.name: k for k in context.tables.kinds if Strategy.RESTART in k.strategies}
     for kind, name in context.selection.named:
-        if kind.name not in able:
-            raise CommandError(
-                f"{kind.name} {name} cannot be restarted; this is for {', '.join(able)}", Exit.USAGE
-            )
-    return {key: one for key, one in listing.workloads.items() if one.kind.name in able}
+        _check_kind(kind, name, context.tables)
+    listed = listing.workloads.items()
+    return {key: one for key, one in listed if Strategy.RESTART in one.kind.strategies}
+
+
+def _target(text: str, tables: Tables) -> tuple[Kind | None, str]:
+    """`None`: the controller's settings may add that kind."""
+    try:
+        return workload_target(text, tables)
+    except CommandError:
+        return None, text
+
+
+def _check_kind(kind: Kind, name: str, tables: Tables) -> None:
+    if Strategy.RESTART not in kind.strategies:
+        able = ", ".join(k.name for k in tables.kinds if Strategy.RESTART in k.strategies)
+        raise CommandError(
+            f"{kind.name} {name} cannot be restarted; this is for {able}", Exit.USAGE
+        )
 
 
 class Restarts:
