@@ -217,8 +217,10 @@ def test_a_workload_that_does_not_exist_is_told_with_the_nearest_names(
     done = sync("deployment/checkot", "statefulset/checkout")
 
     assert done.code == Exit.FAILED
-    assert "there is no Deployment checkot here; did you mean deployment/checkout?" in done.err
-    assert "there is no StatefulSet checkout here; did you mean statefulset/checkout-db" in done.err
+    assert f"there is no Deployment checkot in namespace {stage.namespace}; did" in done.err
+    assert "did you mean deployment/checkout?" in done.err
+    assert f"there is no StatefulSet checkout in namespace {stage.namespace}; did" in done.err
+    assert "did you mean statefulset/checkout-db" in done.err
     source = sync("--source", "configmap/ap")
     assert source.code == Exit.FAILED
     assert "no workload here that opted in uses ConfigMap ap; did you mean app?" in source.err

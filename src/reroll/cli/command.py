@@ -183,7 +183,7 @@ class Context:
         except KeyMissingError as error:
             raise CommandError(str(error)) from None
         known, lent = (*listing.workloads, *listing.others), listing.world.lenders.lent()
-        selection.check(known, view.gaps, lent, listing.owned)
+        selection.check(known, view.gaps, lent, listing.owned, view.namespace)
         return listing
 
 
@@ -209,6 +209,7 @@ class Selection(NamedTuple):
         gaps: Iterable[str],
         lenders: Mapping[Key, Key] = MappingProxyType({}),
         owned: Mapping[Key, Key] = MappingProxyType({}),
+        namespace: str | None = None,
     ) -> None:
         """Every name has to be there; what may not be listed may be.
 
@@ -219,7 +220,9 @@ class Selection(NamedTuple):
         there = {(key.kind, key.name) for key in known}
         missing = [(kind.name, name) for kind, name in self.named if (kind.name, name) not in there]
         if missing:
-            sentences = [hints.get(each) or missing_sentence(*each, known) for each in missing]
+            sentences = [
+                hints.get(each) or missing_sentence(*each, known, namespace) for each in missing
+            ]
             raise CommandError("; ".join([*sentences, *gaps]))
 
 

@@ -158,7 +158,10 @@ class Listing:
                 "grant `get` on namespaces"
             )
             return []
-        except (Malformed, NotFound):
+        except NotFound:
+            self._view.gaps.append(f"namespace {name} does not exist")
+            return []
+        except Malformed:
             return []
         return [stub]
 
