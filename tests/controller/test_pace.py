@@ -9,7 +9,7 @@ from tests.controller.turned import TurnedLoop
 from tests.kube.fakes import StillClock
 
 from reroll.clock import SystemClock
-from reroll.controller.pace import PATIENCE, Backoff, Line, Pacer, Rate
+from reroll.controller.pace import PATIENCE, Backoff, Ease, Line, Pacer, Rate
 
 
 def share(key: str) -> str:
@@ -245,3 +245,45 @@ def test_what_succeeded_is_not_remembered() -> None:
     backoff.succeeded("never failed")
 
     assert not backoff._failures
+
+
+def answers(ease: Ease, clock: StillClock, seconds: float, count: int) -> None:
+    for _ in range(count):
+        clock.move(0.1)
+        ease.answered(seconds)
+
+
+def test_slow_answers_ease_the_rate_and_quick_ones_give_it_back() -> None:
+    clock = StillClock()
+    ease = Ease(clock)
+    answers(ease, clock, 0.01, 10)
+    assert ease.part == 1
+    answers(ease, clock, 0.5, 200)
+    assert ease.part == Ease.LEAST
+    answers(ease, clock, 0.01, 200)
+    assert ease.part == 1
+
+
+def test_a_server_that_is_always_slow_is_the_usual_one() -> None:
+    clock = StillClock()
+    ease = Ease(clock)
+    answers(ease, clock, 0.5, 500)
+    assert ease.part == 1
+
+
+def test_a_few_slow_answers_are_none_of_it() -> None:
+    clock = StillClock()
+    ease = Ease(clock)
+    answers(ease, clock, 0.01, 10)
+    ease.answered(0.2)
+    assert ease.part == 1
+
+
+def test_the_turns_of_a_line_come_as_the_ease_allows(
+    make: Callable[[float, int], Bench],
+) -> None:
+    bench = make(100, 20)
+    assert bench.takes(*(f"a{number}" for number in range(40))) == 20
+    bench.line._ease.part = 0.1
+    bench.loop.turn(1.0)
+    assert len(bench.woken) == 10

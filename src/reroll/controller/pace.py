@@ -22,6 +22,39 @@ class Rate(NamedTuple):
     """So many at once, after a time without any."""
 
 
+class Ease:
+    """Which part of the rates is used: less of them while the API server answers slowly.
+
+    Falls by a third every `STEP` seconds in which answers take much longer than the quickest ones
+    of late, and rises again with every answer that does not.
+    """
+
+    LEAST = 0.25
+    STEP = 0.25
+    SLOW, LATE = 4.0, 0.05
+    """Slow is so many times the usual time, and so many seconds more."""
+    MEMORY = 600.0
+    """Seconds after which twice the time counts as usual."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock, self.part = clock, 1.0
+        self._usual = self._recent = 0.0
+        self._at = self._fell = clock.monotonic()
+
+    def answered(self, seconds: float) -> None:
+        """A write was answered after so long."""
+        now = self._clock.monotonic()
+        if not self._usual:
+            self._usual = self._recent = seconds
+        self._usual = min(seconds, self._usual * 2 ** ((now - self._at) / self.MEMORY))
+        self._recent += (seconds - self._recent) / 8
+        self._at = now
+        if self._recent <= max(self.SLOW * self._usual, self._usual + self.LATE):
+            self.part = min(1.0, self.part + 0.01)
+        elif now - self._fell >= self.STEP:
+            self.part, self._fell = max(self.LEAST, self.part * 2 / 3), now
+
+
 class Line(Generic[K]):
     """Who has a turn now, and who waits for one, round robin by share.
 
@@ -37,8 +70,10 @@ class Line(Generic[K]):
         *,
         share: Share[K] = one_share,
         wake: Callable[[K], None] = lambda _: None,
+        ease: Ease | None = None,
     ) -> None:
         self._clock, self._rate, self.wake = clock, rate, wake
+        self._ease = ease or Ease(clock)
         self._turns, self._at = float(rate.burst), clock.monotonic()
         self._waiting: Rotation[K] = Rotation(share)
         """With the time at which the turn of each was expected when it came."""
@@ -73,7 +108,7 @@ class Line(Generic[K]):
             if self._is_free:
                 return 0.0
             self._park(key, now)
-        return max(self._waiting.times[key] - now, 1 / self._rate.per_second)
+        return max(self._waiting.times[key] - now, 1 / self._per_second)
 
     def take(self, key: K) -> None:
         """The key uses its turn, or one that nobody gave it."""
@@ -100,6 +135,10 @@ class Line(Generic[K]):
             self._timer = None
 
     @property
+    def _per_second(self) -> float:
+        return self._rate.per_second * self._ease.part
+
+    @property
     def _is_free(self) -> bool:
         return self._turns >= WHOLE and not self._waiting.times
 
@@ -109,7 +148,7 @@ class Line(Generic[K]):
         while given and next(iter(given.values())) <= now:
             given.popitem(last=False)
             self._turns += 1
-        turns = self._turns + (now - self._at) * self._rate.per_second
+        turns = self._turns + (now - self._at) * self._per_second
         self._turns, self._at = min(self._rate.burst, turns), now
         return now
 
@@ -118,7 +157,7 @@ class Line(Generic[K]):
         self._given[key] = now + PATIENCE
 
     def _park(self, key: K, now: float) -> None:
-        seconds = (self._waiting.ahead(key) + 1 - self._turns) / self._rate.per_second
+        seconds = (self._waiting.ahead(key) + 1 - self._turns) / self._per_second
         self._waiting.add(key, now + seconds)
         if self._timer is None:
             self._arm(now)
@@ -137,7 +176,7 @@ class Line(Generic[K]):
             self._arm(now)
 
     def _arm(self, now: float) -> None:
-        delay = max(0.0, (1 - self._turns) / self._rate.per_second)
+        delay = max(0.0, (1 - self._turns) / self._per_second)
         if self._given:
             delay = min(delay, max(0.0, next(iter(self._given.values())) - now))
         self._timer = asyncio.get_running_loop().call_later(delay, self._serve)
@@ -149,14 +188,20 @@ class Pacer(Generic[K, W]):
     def __init__(
         self, clock: Clock, rates: Mapping[W, Rate] | None = None, share: Share[K] = one_share
     ) -> None:
+        self._ease = ease = Ease(clock)
         self._lines = {
-            write: Line[K](clock, rate, share=share) for write, rate in (rates or {}).items()
+            write: Line[K](clock, rate, share=share, ease=ease)
+            for write, rate in (rates or {}).items()
         }
 
     @property
     def waiting(self) -> int:
         """How many keys wait, for whatever."""
         return sum(line.waiting for line in self._lines.values())
+
+    def answered(self, seconds: float) -> None:
+        """A write was answered after so long: all lines go slower while that takes long."""
+        self._ease.answered(seconds)
 
     def on_turn(self, write: W, wake: Callable[[K], None]) -> None:
         """Call `wake(key)` when the turn of a key comes that waits for this kind of write."""

@@ -210,6 +210,7 @@ class Executor:
         kind, before = snapshot.kind, snapshot.workload
         operations = patch(before, kind, action.edits)
         place = resources.of(kind), key.namespace, key.name
+        since = self._clock.monotonic()
         try:
             answer = await api.patch(self._client, *place, operations, Manifest)
         except Invalid:
@@ -219,6 +220,7 @@ class Executor:
         except Unavailable:
             self._unanswered[key] = turn, record
             raise
+        self._pacer.answered(self._clock.monotonic() - since)
         self._unanswered.pop(key, None)
         pauses = [edit for edit in action.edits if isinstance(edit, Pause | Resume)]
         # What the answer shows beside our own change may be older than it.
