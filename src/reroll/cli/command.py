@@ -116,16 +116,17 @@ class Context:
 
         A kind that is not known here may be one of those that the controller's settings add.
         """
-        is_final = self.has_settings
+        is_final, tables = self.has_settings, self.tables
         words = [each for each in self._workloads if is_final or "/" not in each.strip("/")]
         for each in words:
-            workload_target(each, self.tables)
+            workload_target(each, tables)
         self.selector  # noqa: B018  it raises what is wrong
 
     @cached_property
     def selection(self) -> "Selection":
         """From the arguments `workloads`, `--selector` and `--all-namespaces`."""
-        named = tuple(workload_target(each, self.tables) for each in self._workloads)
+        tables = self.tables  # Settings that cannot be used are reported whatever was selected.
+        named = tuple(workload_target(each, tables) for each in self._workloads)
         return Selection(named, self.selector)
 
     @cached_property
