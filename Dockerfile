@@ -24,7 +24,7 @@ LABEL org.opencontainers.image.title="reroll" \
       dev.reroll.sbom="/opt/reroll/sbom.cdx.json"
 # The base brings Python without its bytecode, and nothing can be written when it runs; it needs no pip then.
 RUN python -m pip uninstall --yes --quiet --root-user-action=ignore wheel setuptools pip \
-    && python -m compileall -q -j 0 --invalidation-mode unchecked-hash -x '/(test|idlelib|lib2to3|ensurepip)/' "$(python -c 'import os; print(os.path.dirname(os.__file__))')" \
+    && PYTHONHASHSEED=0 python -m compileall -q -j 0 --invalidation-mode unchecked-hash -x '/(test|idlelib|lib2to3|ensurepip)/' "$(python -c 'import os; print(os.path.dirname(os.__file__))')" \
     && rm -rf ~/.cache
 COPY --from=build /image /opt/reroll
 ENV PYTHONPATH=/opt/reroll/lib \

@@ -38,6 +38,18 @@ test: lint types control-plane ## Lint, types, import contracts, and all tests
 test-fast: setup ## The tests that need no control plane, in seconds
 	pytest -n 2 -m "not cluster" $(ARGS)
 
+.PHONY: test-node
+test-node: control-plane ## The tests with pods that run, on a real node; needs Linux and root
+	@reroll dev check || { echo "make: the tests on a real node did NOT run: see above" >&2; exit 1; }
+	reroll dev build --node
+	pytest -m node $(ARGS)
+	@echo "the tests on a real node ran"
+
+.PHONY: test-image
+test-image: setup ## Build the Dockerfile with buildah, and compare with `make image` (about two minutes)
+	@command -v buildah >/dev/null || { echo "make: buildah is not on PATH; install it: apt-get install buildah" >&2; exit 1; }
+	pytest -m builder tests/builder $(ARGS)
+
 .PHONY: lint
 lint: setup ## Format check, lint, spelling, import contracts
 	ruff format --check

@@ -22,8 +22,13 @@ from tests.support.tools import Audit, Grants, Identity, Runner, Tool
 from reroll_dev import binaries, processes
 from reroll_dev.api import Api, path_to
 from reroll_dev.cluster import DevCluster
+from reroll_dev.node.network import RANGE
 
-pytest_plugins = ["tests.support.fixtures_fault", "tests.support.fixtures_image"]
+pytest_plugins = [
+    "tests.support.fixtures_fault",
+    "tests.support.fixtures_image",
+    "tests.support.fixtures_node",
+]
 
 # A busy machine is no reason to fail.
 settings.register_profile("busy", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -32,6 +37,8 @@ settings.load_profile("busy")
 RUN_FOLDER = pytest.StashKey[Path]()
 WORKER_KEY = "reroll_run_folder"
 ROLLOUTS = "rollouts-controller"
+ON_REQUEST = ("builder", "node")
+"""Markers of tests that run only where `-m` names them: they need more than a control plane."""
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -81,10 +88,17 @@ def pytest_terminal_summary(
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     for item in items:
         if "control_plane" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.cluster)
+        if "node_programs" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.node)
+    asked = str(config.getoption("markexpr"))
+    for tier in (one for one in ON_REQUEST if one not in asked):
+        left_out = [item for item in items if item.get_closest_marker(tier)]
+        items[:] = [item for item in items if item not in left_out]
+        config.hook.pytest_deselected(items=left_out)
 
 
 def _stay_on_this_machine(event: str, args: tuple[Any, ...]) -> None:
@@ -92,14 +106,18 @@ def _stay_on_this_machine(event: str, args: tuple[Any, ...]) -> None:
     if event in {"socket.connect", "socket.sendto"}:
         address = args[1]
         is_silent = event == "socket.connect" and args[0].type == socket.SOCK_DGRAM
-        if isinstance(address, tuple) and not is_silent and not _is_loopback(address[0]):
+        if isinstance(address, tuple) and not is_silent and not _is_here(address[0]):
             raise PermissionError(f"a test wanted to reach {address}; tests stay on this machine")
     if event == "socket.getaddrinfo" and not _is_address(args[0]):
         raise socket.gaierror(socket.EAI_NONAME, f"tests do not look up names: {args[0]}")
 
 
-def _is_loopback(host: str) -> bool:
-    return host == "localhost" or ipaddress.ip_address(host.partition("%")[0]).is_loopback
+def _is_here(host: str) -> bool:
+    """Whether it is this machine, or a node that runs on it."""
+    if host == "localhost":
+        return True
+    address = ipaddress.ip_address(host.partition("%")[0])
+    return address.is_loopback or address in RANGE
 
 
 def _is_address(host: str | bytes | None) -> bool:

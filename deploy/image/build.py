@@ -1,24 +1,23 @@
 """Everything that an image holds beside Python itself, put into a folder.
 
-    python deploy/image/build.py FOLDER [--installed] [--oci LAYOUT [--base LAYOUT]]
+    python deploy/image/build.py FOLDER [--installed] [--oci LAYOUT [--base IMAGE]]
 
 What the Dockerfile runs, and what needs no container engine: the locked dependencies with their
 hashes checked, the program, bytecode of both, and a list of what is in it. Only the standard
-library is used, and pip or uv to fetch packages.
+library is used, and pip or uv to fetch packages; a layout is written by what makes the images of
+the development cluster, which a checkout has beside this.
 """
 
 import argparse
-import compileall
 import os
-import py_compile
 import re
 import shutil
 import subprocess
 import sys
+import tempfile
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 
-import oci
 import sbom
 
 HERE = Path(__file__).resolve().parent
@@ -43,12 +42,28 @@ def build(folder: Path, *, installed: bool = False) -> None:
         install(library, LOCK)
     shutil.copytree(PROGRAM, library / "reroll", ignore=LEFT_OUT)
     shutil.copy(ROOT / "LICENSE", folder)
-    # By hash and unchecked: the same bytes each time, and nothing to look at when it starts.
-    mode = py_compile.PycInvalidationMode.UNCHECKED_HASH
-    there = {"stripdir": str(library), "prependdir": f"/{PLACE}/lib"}
-    if not compileall.compile_dir(library, quiet=1, workers=0, invalidation_mode=mode, **there):
-        raise SystemExit(f"{library}: not everything could be compiled; see above")
+    forget_installer(library)
+    compile_all(library)
     sbom.write(library, version(), folder / "sbom.cdx.json")
+
+
+def compile_all(library: Path) -> None:
+    """By hash and unchecked: the same bytes each time, and nothing to look at when it starts."""
+    unchecked = ("-q", "-j", "0", "--invalidation-mode", "unchecked-hash")
+    there = ("-s", library, "-p", f"/{PLACE}/lib")
+    # A set of strings that is a constant has the order of their hashes, which change from run to
+    # run unless they are fixed.
+    fixed = {**os.environ, "PYTHONHASHSEED": "0"}
+    command = [sys.executable, "-m", "compileall", *unchecked, *there, library]
+    if subprocess.run(command, env=fixed, check=False).returncode:
+        raise SystemExit(f"{library}: not everything could be compiled; see above")
+
+
+def forget_installer(library: Path) -> None:
+    """Whether uv or pip put a package here is no part of it, and nothing is uninstalled here."""
+    for about in library.glob("*.dist-info"):
+        for name in ("INSTALLER", "RECORD", "REQUESTED", "direct_url.json", "uv_cache.json"):
+            (about / name).unlink(missing_ok=True)
 
 
 def install(library: Path, lock: Path) -> None:
@@ -112,20 +127,34 @@ ENVIRONMENT = {
     "PYTHONDONTWRITEBYTECODE": "1",
     "PYTHONUNBUFFERED": "1",
 }
-ENTRYPOINT = ["python3", "-m", "reroll"]
+ENTRYPOINT = ("python3", "-m", "reroll")
+CMD = ("run",)
+PORTS = (8080, 8081)
 USER = "65532:65532"
 
 
 def layout(folder: Path, target: Path, base: Path | None) -> None:
     """The folder as an OCI image layout, on top of another one that brings Python."""
-    told = {
-        "Env": [f"{key}={value}" for key, value in ENVIRONMENT.items()],
-        "Entrypoint": ENTRYPOINT,
-        "User": USER,
-        "WorkingDir": "/",
-        "Labels": labels(),
-    }
-    oci.write(folder, PLACE, target, config=told, base=base, moment=_moment())
+    # The Dockerfile has no such folder, and asks for no layout.
+    sys.path.append(str(ROOT / "packages" / "reroll-dev" / "src"))
+    from reroll_dev.images import image, layer, sources
+
+    config = image.Config(
+        entrypoint=ENTRYPOINT,
+        cmd=CMD,
+        env=ENVIRONMENT,
+        user=USER,
+        working_dir="/",
+        ports=PORTS,
+        labels=labels(),
+    )
+    with tempfile.TemporaryDirectory(dir=target.parent) as work:
+        below = sources.read(base, Path(work)) if base else image.scratch()
+        moment = _moment()
+        packed = Path(work) / "layer"
+        blob, content = layer.layer(folder, PLACE, packed, moment=moment, packed=True)
+        made = below.with_layer(blob, content, moment=moment, by="deploy/image/build.py")
+        image.write_folder(made.with_config(config), target)
 
 
 def _moment() -> int:
@@ -137,7 +166,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Put what an image holds into a folder.")
     parser.add_argument("folder", type=Path, help="a new folder")
     parser.add_argument("--oci", type=Path, metavar="LAYOUT", help="make an OCI image layout too")
-    parser.add_argument("--base", type=Path, metavar="LAYOUT", help="a layout that brings Python")
+    parser.add_argument(
+        "--base", type=Path, metavar="IMAGE", help="an image that brings Python: a layout or a tar"
+    )
     parser.add_argument(
         "--installed", action="store_true", help="fetch nothing: take the packages of this Python"
     )

@@ -1,4 +1,4 @@
-"""The Dockerfile, which nothing here can build: what can be said of it without doing so."""
+"""The Dockerfile: what can be said of it without building it, which `tests/builder` does."""
 
 import fnmatch
 import json
@@ -52,7 +52,9 @@ def test_it_has_two_stages_of_a_base_that_is_named_with_its_version() -> None:
 def test_it_sets_what_the_script_sets(image_scripts: ModuleType) -> None:
     assert pairs(of_image("ENV")) == image_scripts.ENVIRONMENT
     assert of_image("USER") == [image_scripts.USER]
-    assert json.loads(of_image("ENTRYPOINT")[0]) == image_scripts.ENTRYPOINT
+    assert tuple(json.loads(of_image("ENTRYPOINT")[0])) == image_scripts.ENTRYPOINT
+    assert tuple(json.loads(of_image("CMD")[0])) == image_scripts.CMD
+    assert tuple(map(int, of_image("EXPOSE")[0].split())) == image_scripts.PORTS
     assert of_image("ARG") == ["BASE", f"VERSION={image_scripts.version()}"]
     labels = image_scripts.labels() | {
         "org.opencontainers.image.version": "${VERSION}",

@@ -1,37 +1,17 @@
 """The image as an OCI layout: every blob is what its name says, and it runs as nobody special."""
 
-import gzip
 import hashlib
 import io
-import json
 import tarfile
 from pathlib import Path
 from types import ModuleType
-from typing import Any
 
 import pytest
-from tests.support.fixtures_image import Built, script
+from tests.support.fixtures_image import Built
+from tests.support.layouts import Layout
 
-Json = dict[str, Any]
-
-
-class Layout:
-    """Read back, with everything checked that a digest or a size is said of."""
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        assert json.loads((folder / "oci-layout").read_bytes()) == {"imageLayoutVersion": "1.0.0"}
-        (self.descriptor,) = json.loads((folder / "index.json").read_bytes())["manifests"]
-        self.manifest: Json = json.loads(self.blob(self.descriptor))
-        self.config: Json = json.loads(self.blob(self.manifest["config"]))
-        self.layers = [gzip.decompress(self.blob(layer)) for layer in self.manifest["layers"]]
-
-    def blob(self, descriptor: Json) -> bytes:
-        algorithm, _, name = descriptor["digest"].partition(":")
-        content = (self._folder / "blobs" / algorithm / name).read_bytes()
-        assert hashlib.sha256(content).hexdigest() == name
-        assert len(content) == descriptor["size"]
-        return content
+from reroll_dev.images.archive import archive
+from reroll_dev.images.image import Config
 
 
 @pytest.fixture
@@ -57,6 +37,8 @@ def test_it_runs_as_nobody_special_and_says_what_it_is(
 
     assert told["User"] == "65532:65532"
     assert told["Entrypoint"] == ["python3", "-m", "reroll"]
+    assert told["Cmd"] == ["run"]
+    assert told["ExposedPorts"] == {"8080/tcp": {}, "8081/tcp": {}}
     assert "PYTHONPATH=/opt/reroll/lib" in told["Env"]
     assert told["Labels"]["org.opencontainers.image.version"] == image_scripts.version()
     assert layout.manifest["annotations"] == told["Labels"]
@@ -76,24 +58,24 @@ def test_its_files_are_those_of_the_folder_and_only_root_could_write_them(
     assert label.removeprefix("/") in {member.name for member in members}
 
 
-def test_it_stands_on_a_base_and_the_same_sources_give_the_same_image(tmp_path: Path) -> None:
-    oci = script("oci")
+def test_it_stands_on_a_base_and_the_same_sources_give_the_same_image(
+    image_scripts: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "7")
     python, program = tmp_path / "python", tmp_path / "program"
     for folder in (python, program):
         folder.mkdir()
         (folder / "file").write_text(folder.name)
-    below = {"Env": ["PATH=/usr/local/bin"], "Cmd": ["python3"]}
-    oci.write(python, "usr", tmp_path / "base", config=below, base=None, moment=0)
-    told = {"Env": ["PYTHONPATH=/opt"], "User": "1"}
+    below = Config(env={"PATH": "/usr/local/bin", "PYTHONUNBUFFERED": "0"}, cmd=("python3",))
+    base = archive(python, "python:1", below, target=tmp_path / "base.tar")
 
-    digests = {
-        oci.write(program, "opt", tmp_path / name, config=told, base=tmp_path / "base", moment=7)
-        for name in ("one", "two")
-    }
+    for name in ("one", "two"):
+        image_scripts.layout(program, tmp_path / name, base)
 
-    assert len(digests) == 1
-    found = Layout(tmp_path / "one")
+    found, again = Layout(tmp_path / "one"), Layout(tmp_path / "two")
+    assert found.descriptor == again.descriptor
     assert len(found.layers) == len(found.config["rootfs"]["diff_ids"]) == 2
-    assert found.config["config"]["Env"] == ["PATH=/usr/local/bin", "PYTHONPATH=/opt"]
-    assert found.config["config"]["Cmd"] == ["python3"]
+    env = found.config["config"]["Env"]
+    assert env[:2] == ["PATH=/usr/local/bin", "PYTHONUNBUFFERED=1"]
+    assert found.config["config"]["Cmd"] == ["run"]
     assert found.config["created"] == "1970-01-01T00:00:07Z"

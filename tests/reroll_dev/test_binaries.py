@@ -5,7 +5,7 @@ import sys
 import pytest
 from tests.reroll_dev.toys import LIB_VERSION, Told, script, toy
 
-from reroll_dev.binaries import BINARIES, CORE, asset, ensure, find
+from reroll_dev.binaries import ALL, BINARIES, CORE, NODE, asset, ensure, find
 from reroll_dev.errors import DevClusterError
 from reroll_dev.progress import progress_on
 from reroll_dev.store import store_of
@@ -101,9 +101,9 @@ def test_a_user_s_folder_that_is_none_is_told_and_does_not_stop_a_look(made):
 @pytest.mark.parametrize("ask", [find, lambda names, env: ensure(names, env=env, progress=Told())])
 def test_an_unknown_program_is_told_with_those_there_are(ask):
     with pytest.raises(
-        DevClusterError, match="there is no kubelet, docker; there is etcd, kube-apiser"
+        DevClusterError, match="there is no podman, docker; there is etcd, kube-apiser"
     ):
-        ask(["etcd", "kubelet", "docker"], env={"PATH": ""})
+        ask(["etcd", "podman", "docker"], env={"PATH": ""})
 
 
 def test_an_unknown_asset_is_told_with_those_there_are():
@@ -112,8 +112,9 @@ def test_an_unknown_asset_is_told_with_those_there_are():
 
 
 def test_what_a_cluster_needs_is_in_the_table():
-    names = [row.name for row in BINARIES]
+    names = [row.name for row in ALL]
     assert set(CORE) < set(names)
+    assert set(NODE).isdisjoint(row.name for row in BINARIES)
     assert len(names) == len(set(names))
 
 

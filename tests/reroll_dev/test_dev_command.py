@@ -162,7 +162,7 @@ def test_a_start_that_was_killed_is_cleaned_up_by_down(
 @pytest.mark.parametrize(
     ("args", "sentence"),
     [
-        (["up", "--nodes", "0"], "0 is not between 1 and 1000"),
+        (["up", "--nodes", "0"], "--nodes 0 leaves no node at all; add --node"),
         (["up", "--port", "99999"], "99999 is not between 1 and 65535"),
         (["status", "--name", "../other"], "cannot be a name"),
         (["build", "etdc"], "there is no 'etdc'; there is etcd,"),

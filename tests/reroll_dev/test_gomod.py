@@ -1,6 +1,6 @@
 import pytest
 
-from reroll_dev.binaries import BINARIES
+from reroll_dev.binaries import ALL
 from reroll_dev.errors import DevClusterError
 from reroll_dev.gomod import Module, parse_go_version
 
@@ -85,15 +85,20 @@ def test_go_versions_compare_as_go_orders_them(text, version):
 
 
 def test_every_tool_of_the_modules_is_a_binary_and_every_version_is_known():
-    packages = {row.package for row in BINARIES if not row.package.startswith("./")}
-    folders = {row.module.folder for row in BINARIES}
+    packages = {row.package for row in ALL if not row.package.startswith(".")}
+    folders = {row.module.folder for row in ALL}
     tools = {
         line.removeprefix("tool").strip()
         for folder in folders
         for line in _tool_lines((folder / "go.mod").read_text())
     }
     assert packages == tools
-    assert all(row.version.startswith("v") for row in BINARIES)
+    assert all(row.version.startswith("v") for row in ALL if row.dependency)
+
+
+def test_a_node_is_of_the_version_of_its_control_plane():
+    versions = {row.version for row in ALL if row.dependency == "k8s.io/kubernetes"}
+    assert len(versions) == 1
 
 
 def _tool_lines(go_mod):

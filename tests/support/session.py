@@ -20,6 +20,7 @@ from reroll_dev import binaries, processes
 from reroll_dev.cluster import DevCluster
 from reroll_dev.locks import held
 from reroll_dev.progress import PlainProgress
+from reroll_dev.start import Options
 
 RUN_NAME = re.compile(r"run-(\d+)-(\d+)-\w+")
 
@@ -32,6 +33,11 @@ def new_run(base: Path) -> Path:
     """The folder of a run whose main process is this one; it is not made yet."""
     pid = os.getpid()
     return base / f"run-{pid}-{processes.start_time(pid)}-{uuid.uuid4().hex[:8]}"
+
+
+def node_folder(folder: Path) -> Path:
+    """Of the run's cluster with a real node; the name is one that `sweep` knows."""
+    return folder.with_name(f"{folder.name}node")
 
 
 def programs(names: Sequence[str], env: Mapping[str, str]) -> dict[str, Path]:
@@ -50,13 +56,15 @@ def quiet() -> PlainProgress:
     return PlainProgress(io.StringIO())
 
 
-def shared_cluster(folder: Path, programs: Mapping[str, Path]) -> DevCluster:
+def shared_cluster(
+    folder: Path, programs: Mapping[str, Path], options: Options | None = None
+) -> DevCluster:
     """The cluster of this run, started if nobody did so before."""
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     with held(folder.parent / "sweeping", purpose="ending leftovers", progress=quiet()):
         sweep(folder.parent)
     cluster = DevCluster(folder, progress=quiet())
-    cluster.up(programs)
+    cluster.up(programs, options)
     return cluster
 
 
@@ -70,8 +78,9 @@ def sweep(base: Path) -> None:
 
 
 def finish(folder: Path, *, keep_logs: bool) -> None:
-    """End the run's cluster, if one was started; logs of a failed run stay until the next run."""
-    if folder.is_dir():
-        DevCluster(folder, progress=quiet()).down()
-        if not keep_logs:
-            shutil.rmtree(folder, ignore_errors=True)
+    """End the run's clusters, if any were started; logs of a failed run stay until the next run."""
+    for each in (folder, node_folder(folder)):
+        if each.is_dir():
+            DevCluster(each, progress=quiet()).down()
+            if not keep_logs:
+                shutil.rmtree(each, ignore_errors=True)

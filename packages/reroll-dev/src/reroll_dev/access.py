@@ -17,6 +17,8 @@ from reroll_dev.errors import DevClusterError
 from reroll_dev.layout import Layout
 
 MASTERS = ("system:masters",)
+NODE = "worker"
+"""The real node's name. KWOK's are called node-0, node-1, …"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,10 +44,21 @@ COMPONENTS = (
 )
 
 
-def write_authority(layout: Layout) -> None:
-    """Make the authority, the API server's certificate and the key of service-account tokens."""
+# With a real node there are these too: they have the rights that every cluster gives them.
+KUBELET = Identity("kubelet", ("system:nodes",), f"system:node:{NODE}")
+PROXY = Identity("kube-proxy", (), "system:kube-proxy")
+OF_NODE = (KUBELET, PROXY)
+KUBELETS_CLIENT = Identity("kubelet-client", MASTERS)
+"""As whom the API server asks a kubelet for logs, and to execute something."""
+
+
+def write_authority(layout: Layout, addresses: Sequence[str] = ()) -> None:
+    """Make the authority, the API server's certificate and the key of service-account tokens.
+
+    `addresses` are those at which the API server can be called, beside this machine's own.
+    """
     authority = pki.new_authority()
-    server = pki.server_certificate(authority)
+    server = pki.server_certificate(authority, addresses)
     private, public = pki.signing_key()
     layout.ca.write_bytes(authority.certificate)
     pki.write_private(layout.pki / "ca.key", authority.key)
@@ -67,16 +80,33 @@ def new_tokens(layout: Layout, identities: Iterable[Identity]) -> dict[str, str]
     return tokens
 
 
-def certificate_login(layout: Layout, user: str, groups: Sequence[str]) -> dict[str, str]:
-    """The `user` entry of a kubeconfig, with a client certificate made now."""
+def write_kubelet_certificates(layout: Layout, address: str) -> None:
+    """What kubelet and API server show each other; `address` is the node's."""
+    ca = authority(layout)
+    for name, pair in (
+        ("kubelet", pki.kubelet_certificate(ca, KUBELET.username, address)),
+        (
+            KUBELETS_CLIENT.name,
+            pki.client_certificate(ca, KUBELETS_CLIENT.name, KUBELETS_CLIENT.groups),
+        ),
+    ):
+        (layout.pki / f"{name}.crt").write_bytes(pair.certificate)
+        pki.write_private(layout.pki / f"{name}.key", pair.key)
+
+
+def authority(layout: Layout) -> Pair:
     try:
-        authority = Pair(layout.ca.read_bytes(), (layout.pki / "ca.key").read_bytes())
+        return Pair(layout.ca.read_bytes(), (layout.pki / "ca.key").read_bytes())
     except OSError as error:
         raise DevClusterError(
             f"cannot read the certificate authority of the cluster in {layout.folder}"
             f" ({error.strerror}); start the cluster first: reroll dev up"
         ) from error
-    pair = pki.client_certificate(authority, user, groups)
+
+
+def certificate_login(layout: Layout, user: str, groups: Sequence[str]) -> dict[str, str]:
+    """The `user` entry of a kubeconfig, with a client certificate made now."""
+    pair = pki.client_certificate(authority(layout), user, groups)
     return {
         "client-certificate-data": _encoded(pair.certificate),
         "client-key-data": _encoded(pair.key),

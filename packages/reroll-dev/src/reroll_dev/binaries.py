@@ -10,130 +10,38 @@ import re
 import shutil
 import subprocess
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import count, groupby
 from pathlib import Path
 
+from reroll_dev import c_libraries
 from reroll_dev.build import Builder
 from reroll_dev.commands import interruptible
 from reroll_dev.errors import DevClusterError
 from reroll_dev.gomod import Module
+from reroll_dev.programs import ALL, ASSETS, BINARIES, CORE, NODE, WEB, Asset, Binary
 from reroll_dev.progress import Progress
 from reroll_dev.store import Store, cache_folder, store_of
 from reroll_dev.toolchain import toolchain
 
-_FOLDER = (Path(__file__).parent / "controlplane").resolve()
-_CORE = Module("core", _FOLDER)
-_ROLLOUTS = Module("rollouts", _FOLDER / "rollouts")
-_HELM_4 = Module("helm4", _FOLDER / "helm4")
+__all__ = [
+    "ALL",
+    "ASSETS",
+    "BINARIES",
+    "CORE",
+    "NODE",
+    "WEB",
+    "Asset",
+    "Binary",
+    "asset",
+    "ensure",
+    "find",
+]
 
-_KUBERNETES = "k8s.io/kubernetes"
-_ARGO = "github.com/argoproj/argo-rollouts"
-_STAMP_KUBERNETES = (
-    "k8s.io/component-base/version.gitVersion={own}",
-    "k8s.io/component-base/version.gitMajor={own.major}",
-    "k8s.io/component-base/version.gitMinor={own.minor}",
-)
-# Without these, `helm template` renders and `helm lint` judges for Kubernetes 1.20.
-_STAMP_HELM = (
-    "helm.sh/helm/v3/internal/version.version={own}",
-    "helm.sh/helm/v3/pkg/chartutil.k8sVersionMajor={kubernetes.major}",
-    "helm.sh/helm/v3/pkg/chartutil.k8sVersionMinor={kubernetes.minor}",
-    "helm.sh/helm/v3/pkg/lint/rules.k8sVersionMajor={kubernetes.major}",
-    "helm.sh/helm/v3/pkg/lint/rules.k8sVersionMinor={kubernetes.minor}",
-)
 _PATIENCE_SECONDS = 20
 
 
-@dataclass(frozen=True, slots=True)
-class Binary:
-    """A program: the Go package it is built from, and the dependency whose version it carries."""
-
-    name: str
-    module: Module
-    package: str
-    dependency: str
-    stamp: tuple[str, ...] = ()
-    """Variables that the linker sets, for programs that do not know their version otherwise."""
-    version_arguments: tuple[str, ...] = ("--version",)
-
-    @property
-    def version(self) -> str:
-        return str(self.module.version_of(self.dependency))
-
-    @property
-    def ldflags(self) -> str:
-        versions = {"own": self.module.version_of(self.dependency)}
-        if any("{kubernetes" in variable for variable in self.stamp):
-            versions["kubernetes"] = self.module.version_of(_KUBERNETES)
-        return " ".join(["-s -w", *(f"-X {text.format(**versions)}" for text in self.stamp)])
-
-    @property
-    def recipe(self) -> str:
-        return f"{self.package} {self.ldflags}"
-
-
-@dataclass(frozen=True, slots=True)
-class Asset:
-    """Manifests out of a dependency's sources, joined into one file."""
-
-    name: str
-    module: Module
-    dependency: str
-    pattern: str
-
-    @property
-    def recipe(self) -> str:
-        return f"{self.dependency}@{self.module.version_of(self.dependency)} {self.pattern}"
-
-
-def _kubernetes(name: str, *version_arguments: str) -> Binary:
-    package = f"{_KUBERNETES}/cmd/{name}"
-    arguments = version_arguments or ("--version",)
-    return Binary(name, _CORE, package, _KUBERNETES, _STAMP_KUBERNETES, arguments)
-
-
-BINARIES: tuple[Binary, ...] = (
-    Binary("etcd", _CORE, "./etcd", "go.etcd.io/etcd/server/v3"),
-    _kubernetes("kube-apiserver"),
-    _kubernetes("kube-controller-manager"),
-    _kubernetes("kube-scheduler"),
-    _kubernetes("kubectl", "version", "--client"),
-    Binary("kwok", _CORE, "sigs.k8s.io/kwok/cmd/kwok", "sigs.k8s.io/kwok"),
-    Binary("helm", _CORE, "helm.sh/helm/v3/cmd/helm", "helm.sh/helm/v3", _STAMP_HELM, ("version",)),
-    Binary(
-        "kustomize",
-        _CORE,
-        "sigs.k8s.io/kustomize/kustomize/v5",
-        "sigs.k8s.io/kustomize/kustomize/v5",
-        version_arguments=("version",),
-    ),
-    Binary(
-        "helm4",
-        _HELM_4,
-        "helm.sh/helm/v4/cmd/helm",
-        "helm.sh/helm/v4",
-        ("helm.sh/helm/v4/internal/version.version={own}",),
-        ("version",),
-    ),
-    Binary(
-        "rollouts-controller",
-        _ROLLOUTS,
-        f"{_ARGO}/cmd/rollouts-controller",
-        _ARGO,
-        (f"{_ARGO}/utils/version.version={{own.bare}}",),
-    ),
-)
-CORE = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubectl", "kwok")
-"""What a cluster needs to run."""
-
-ASSETS: tuple[Asset, ...] = (
-    Asset("rollouts-crds.yaml", _ROLLOUTS, _ARGO, "manifests/crds/*-crd.yaml"),
-)
-
-
 def find(
-    names: Iterable[str], *, env: Mapping[str, str], binaries: Sequence[Binary] = BINARIES
+    names: Iterable[str], *, env: Mapping[str, str], binaries: Sequence[Binary] = ALL
 ) -> dict[str, Path | None]:
     """Where each is, or None; makes nothing."""
     return {row.name: _locate(row, env) for row in _rows(names, binaries)}
@@ -144,7 +52,7 @@ def ensure(
     *,
     env: Mapping[str, str],
     progress: Progress,
-    binaries: Sequence[Binary] = BINARIES,
+    binaries: Sequence[Binary] = ALL,
 ) -> dict[str, Path]:
     """Where each is; builds those that are nowhere."""
     _check_assets_folder(env)
@@ -198,11 +106,17 @@ def _check_assets_folder(env: Mapping[str, str]) -> None:
 
 
 def _locate(row: Binary, env: Mapping[str, str]) -> Path | None:
+    if row.dependency is None:
+        return _cached(row, env)
     if (folder := env.get("KUBEBUILDER_ASSETS")) and _is_program(Path(folder) / row.name):
         return (Path(folder) / row.name).absolute()
     on_path = shutil.which(row.name, path=env.get("PATH", ""))
     if on_path and _fits(row, on_path, env):
         return Path(on_path).absolute()
+    return _cached(row, env)
+
+
+def _cached(row: Binary, env: Mapping[str, str]) -> Path | None:
     return store_of(row.module, env).lookup(row.name, row.recipe)
 
 
@@ -220,7 +134,7 @@ def _fits(row: Binary, program: str, env: Mapping[str, str]) -> bool:
     except (OSError, subprocess.TimeoutExpired):
         return False
     said = re.search(r"\bv?(\d+)\.(\d+)", finished.stdout.decode(errors="replace"))
-    ours = row.module.version_of(row.dependency)
+    ours = row.module.version_of(row.dependency or "")
     return said is not None and (int(said[1]), int(said[2])) == (ours.major, ours.minor)
 
 
@@ -239,11 +153,19 @@ def _make(
         builder.fetch([row.package for row in rows])
         for row in rows:
             target = work / row.name
-            builder.compile(row.package, row.ldflags, target, titles[row])
+            settings = _c_settings(row, env, progress)
+            builder.compile(row.package, row.flags, target, titles[row], settings)
             made[row.name] = store.keep(target, row.name, row.recipe)
         for extra in (extra for extra in ASSETS if extra.module == module):
             _collect(extra, store, builder)
         return made
+
+
+def _c_settings(row: Binary, env: Mapping[str, str], progress: Progress) -> dict[str, str]:
+    if not row.c_library:
+        return {}
+    otherwise = f"put {row.name} {row.version} on PATH"
+    return c_libraries.settings(row.c_library, env=env, progress=progress, otherwise=otherwise)
 
 
 def _builder(

@@ -45,8 +45,15 @@ class Builder:
 
             self._must(f"fetching the sources of {self.module.name}", self._list(packages, on_line))
 
-    def compile(self, package: str, ldflags: str, target: Path, title: str) -> None:
-        """Build `package` into the file `target`."""
+    def compile(
+        self,
+        package: str,
+        flags: Sequence[str],
+        target: Path,
+        title: str,
+        settings: Mapping[str, str],
+    ) -> None:
+        """Build `package` into the file `target`; `settings` are variables of Go's."""
         with self.progress.step(title, unit="packages") as step:
             total = len(self._list([package]).output.split())
             done = 0
@@ -56,8 +63,8 @@ class Builder:
                 done += bool(line) and " " not in line
                 step.count(min(done, total), total)
 
-            flags = ("-v", "-ldflags", ldflags, "-o", str(target))
-            finished = self._go("build", *flags, package, on_line=on_line)
+            arguments = ("build", "-v", *flags, "-o", str(target), package)
+            finished = self._go(*arguments, on_line=on_line, **settings)
             self._must(f"building {target.name} (go build {package})", finished)
             step.count(total, total)
 
@@ -79,8 +86,14 @@ class Builder:
         self, *arguments: str, on_line: Callable[[str], None] = ignore, **settings: str
     ) -> Finished:
         # Go's own temporary files lie in the workshop, and go with it.
-        env = {**self.env, "GOTMPDIR": str(self.work), **settings}
-        return self.go.run(*arguments, folder=self.module.folder, env=env, on_line=on_line)
+        settings["GOTMPDIR"] = str(self.work)
+        return self.go.run(
+            *arguments,
+            folder=self.module.folder,
+            env=self.env,
+            on_line=on_line,
+            settings=settings,
+        )
 
     def _must(self, what: str, finished: Finished) -> None:
         if finished.code != 0:

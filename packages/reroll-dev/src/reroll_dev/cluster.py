@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from reroll_dev import access, components, processes
 from reroll_dev.access import Identity
@@ -20,6 +21,9 @@ from reroll_dev.commands import interruptible
 from reroll_dev.errors import DevClusterError
 from reroll_dev.layout import Layout
 from reroll_dev.locks import held
+from reroll_dev.node import cgroups
+from reroll_dev.node.network import Network, disconnect
+from reroll_dev.node.node import Node
 from reroll_dev.processes import Process
 from reroll_dev.progress import Progress
 from reroll_dev.start import Options, Start, calls, make_nodes
@@ -28,6 +32,7 @@ from reroll_dev.storage import StorageError
 
 # The API server waits for open watches when asked to stop.
 GRACE = 4.0
+NODE_ADVICE = "end it, and start it with one: `reroll dev down`, then `reroll dev up --node`"
 
 
 class Phase(StrEnum):
@@ -93,6 +98,14 @@ class DevCluster:
             if any(process.name == components.ROLLOUTS for process in state.processes):
                 return
             Start(self.layout, {components.ROLLOUTS: binary}, state).rollouts(definitions)
+
+    @property
+    def node(self) -> Node:
+        """Its real node."""
+        network = _network(self._state())
+        if network is None:
+            raise DevClusterError(f"the cluster in {self.folder} has no real node; {NODE_ADVICE}")
+        return Node(self.layout, network, self._changing)
 
     def down(self) -> bool:
         """End it; whether there was anything to end."""
@@ -174,6 +187,10 @@ class DevCluster:
                 f"the cluster in {self.folder} is up already, at {status.server}; to have it on"
                 f" port {options.port}, end it first: reroll dev down"
             )
+        if options.node and _network(self._state()) is None:
+            raise DevClusterError(
+                f"the cluster in {self.folder} is up already, without a real node; {NODE_ADVICE}"
+            )
         with self.api() as api, calls(api.server):
             make_nodes(api, options.nodes)
 
@@ -193,10 +210,17 @@ class DevCluster:
         every = [*known, *(row.process for row in self._strays() if row.process.pid not in pids)]
         processes.end((each for each in every if each.name != components.ETCD), grace=GRACE)
         processes.end((each for each in every if each.name == components.ETCD), grace=GRACE)
+        disconnect(self.folder)
+        cgroups.remove(cgroups.name_of(self.folder))
         self.layout.clear()
 
     def _strays(self) -> tuple[Row, ...]:
         return tuple(Row(each, is_running=True) for each in processes.strays(self.folder))
+
+    @contextmanager
+    def _changing(self, purpose: str) -> Iterator[Start]:
+        with self._locked(purpose):
+            yield Start(self.layout, {}, self._state())
 
     @contextmanager
     def _locked(self, purpose: str) -> Iterator[None]:
@@ -216,6 +240,11 @@ def _verdict(state: State) -> tuple[Phase, str]:
     if not state.ready:
         return Phase.STARTING, "its start has not come to an end"
     return Phase.UP, f"running at {state.server}"
+
+
+def _network(state: State) -> Network | None:
+    """With a real node, the API server listens at the link to it."""
+    return Network.of_host(urlsplit(state.server).hostname or "")
 
 
 def _check_port(port: int | None) -> None:

@@ -9,7 +9,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from reroll_dev.access import KUBELET, KUBELETS_CLIENT, PROXY
 from reroll_dev.layout import STAGES, Layout
+from reroll_dev.node.configs import RUNS_CONTAINERS
+from reroll_dev.node.network import SERVICES, Network
 
 ETCD, APISERVER = "etcd", "kube-apiserver"
 CONTROLLERS, SCHEDULER, KWOK = "kube-controller-manager", "kube-scheduler", "kwok"
@@ -25,10 +28,20 @@ AUDIT_POLICY = {
         {"level": "None", "users": ["system:apiserver"]},
         {
             "level": "None",
-            "users": ["system:kube-controller-manager", "system:kube-scheduler", "kwok"],
+            "users": [
+                "system:kube-controller-manager",
+                "system:kube-scheduler",
+                "kwok",
+                KUBELET.username,
+                PROXY.username,
+            ],
             "verbs": ["get", "list", "watch"],
         },
-        {"level": "None", "users": ["kwok"], "resources": [{"group": "coordination.k8s.io"}]},
+        {
+            "level": "None",
+            "users": ["kwok", KUBELET.username],
+            "resources": [{"group": "coordination.k8s.io"}],
+        },
         {"level": "Metadata"},
     ],
 }
@@ -90,22 +103,21 @@ def etcd(binary: Path, layout: Layout, port: int) -> list[str]:
     ]
 
 
-def apiserver(binary: Path, layout: Layout, port: int, *, etcd_port: int) -> list[str]:
+def apiserver(
+    binary: Path, layout: Layout, port: int, *, etcd_port: int, network: Network | None = None
+) -> list[str]:
+    """With a network, it listens where pods can reach it, and calls kubelets."""
     pki = layout.pki
     return [
         str(binary),
         f"--etcd-servers=http://127.0.0.1:{etcd_port}",
-        "--bind-address=127.0.0.1",
-        "--advertise-address=127.0.0.1",
-        # A loopback address is not a valid endpoint of the `kubernetes` Service.
-        "--endpoint-reconciler-type=none",
+        *(_on_loopback() if network is None else _on_network(layout, network)),
         f"--secure-port={port}",
         f"--tls-cert-file={pki / 'apiserver.crt'}",
         f"--tls-private-key-file={pki / 'apiserver.key'}",
         f"--client-ca-file={layout.ca}",
         f"--token-auth-file={pki / 'tokens.csv'}",
-        "--authorization-mode=RBAC",
-        "--service-cluster-ip-range=10.96.0.0/16",
+        f"--service-cluster-ip-range={SERVICES}",
         "--service-account-issuer=https://kubernetes.default.svc",
         f"--service-account-key-file={pki / 'service-accounts.pub'}",
         f"--service-account-signing-key-file={pki / 'service-accounts.key'}",
@@ -116,6 +128,30 @@ def apiserver(binary: Path, layout: Layout, port: int, *, etcd_port: int) -> lis
         "--audit-log-maxbackup=1",
         "--profiling=false",
     ]
+
+
+def _on_loopback() -> tuple[str, ...]:
+    return (
+        "--bind-address=127.0.0.1",
+        "--advertise-address=127.0.0.1",
+        # A loopback address is not a valid endpoint of the `kubernetes` Service.
+        "--endpoint-reconciler-type=none",
+        "--authorization-mode=RBAC",
+    )
+
+
+def _on_network(layout: Layout, network: Network) -> tuple[str, ...]:
+    client = layout.pki / KUBELETS_CLIENT.name
+    return (
+        f"--bind-address={network.host}",
+        f"--advertise-address={network.host}",
+        "--authorization-mode=Node,RBAC",
+        "--enable-admission-plugins=NodeRestriction",
+        "--kubelet-preferred-address-types=InternalIP",
+        f"--kubelet-certificate-authority={layout.ca}",
+        f"--kubelet-client-certificate={client}.crt",
+        f"--kubelet-client-key={client}.key",
+    )
 
 
 def controller_manager(binary: Path, layout: Layout) -> list[str]:
@@ -139,13 +175,15 @@ def scheduler(binary: Path, layout: Layout) -> list[str]:
     return [str(binary), f"--config={layout.config / 'scheduler.yaml'}", "--secure-port=0"]
 
 
-def kwok(binary: Path, layout: Layout) -> list[str]:
+def kwok(binary: Path, layout: Layout, *, network: Network | None = None) -> list[str]:
+    """With a network there is a node that a kubelet manages."""
+    managed = f"nodes-with-label-selector=!{RUNS_CONTAINERS}" if network else "all-nodes=true"
     configs = [layout.config / "kwok.yaml", *sorted(STAGES.glob("*.yaml"))]
     return [
         str(binary),
         f"--kubeconfig={layout.kubeconfig(KWOK)}",
         *(f"--config={path}" for path in configs),
-        "--manage-all-nodes=true",
+        f"--manage-{managed}",
         "--node-ip=127.0.0.1",
         "--cidr=10.244.0.0/16",
         # Without leases the controller manager finds the nodes NotReady every minute.

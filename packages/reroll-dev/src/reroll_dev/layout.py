@@ -8,6 +8,7 @@
       pki/             certificate authority, certificates, keys, tokens
       config/          files that the components read
       data/            etcd's
+      node/            what a real node keeps: images, volumes, logs of pods
 
 Everything but the logs is removed when the cluster ends.
 """
@@ -62,6 +63,10 @@ class Layout:
     def data(self) -> Path:
         return self.folder / "data"
 
+    @property
+    def node(self) -> Path:
+        return self.folder / "node"
+
     def kubeconfig(self, identity: str) -> Path:
         return self.folder / "kubeconfigs" / f"{identity}.yaml"
 
@@ -75,5 +80,11 @@ class Layout:
     def clear(self) -> None:
         """Remove what is of no use once the processes are gone; logs stay, to be read."""
         self.state.unlink(missing_ok=True)
-        for folder in (self.pki, self.config, self.data, self.folder / "kubeconfigs"):
+        for folder in (
+            self.pki,
+            self.config,
+            self.data,
+            self.node,
+            self.folder / "kubeconfigs",
+        ):
             shutil.rmtree(folder, ignore_errors=True)

@@ -17,10 +17,15 @@ def new_authority() -> Pair:
     return authority_called("reroll development cluster", _span())
 
 
-def server_certificate(authority: Pair) -> Pair:
+def server_certificate(authority: Pair, addresses: Sequence[str] = ()) -> Pair:
     """For the API server, under every name by which a client on this machine calls it."""
-    hosts = (*SERVER_NAMES, *SERVER_ADDRESSES)
+    hosts = (*SERVER_NAMES, *SERVER_ADDRESSES, *addresses)
     return issue(authority, "kube-apiserver", Purpose.SERVER, _span(), hosts=hosts)
+
+
+def kubelet_certificate(authority: Pair, user: str, address: str) -> Pair:
+    """With which a kubelet answers at its node's address."""
+    return issue(authority, user, Purpose.SERVER, _span(), hosts=(address,))
 
 
 def client_certificate(authority: Pair, user: str, groups: Sequence[str] = ()) -> Pair:

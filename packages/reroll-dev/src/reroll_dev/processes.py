@@ -36,14 +36,21 @@ class Process:
     log: str
 
 
-def spawn(name: str, command: Sequence[str], *, folder: Path, port: int | None = None) -> Process:
+def spawn(
+    name: str,
+    command: Sequence[str],
+    *,
+    folder: Path,
+    port: int | None = None,
+    env: Mapping[str, str] | None = None,
+) -> Process:
     """Start `command` in the background; its output goes to `<folder>/logs/<name>.log`."""
     log = folder / "logs" / f"{name}.log"
     with log.open("ab") as output:
         child = subprocess.Popen(
             command,
             cwd=folder,
-            env=environment(folder),
+            env={**environment(folder), **(env or {})},
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=subprocess.STDOUT,

@@ -74,9 +74,12 @@ def established(api: Api, definition: Mapping[str, Any], *, check: Check) -> Non
     )
 
 
-def prove(api: Api, *, check: Check) -> None:
-    """Wait until a Deployment becomes Available, and leave no trace of it."""
-    manifest = _probe()
+def prove(api: Api, *, check: Check, pods: Mapping[str, Any]) -> None:
+    """Wait until a Deployment becomes Available, and leave no trace of it.
+
+    `pods` is what the spec of its pods has beside the usual.
+    """
+    manifest = _probe(pods)
     path = path_of(manifest)
     service_account = path_to("ServiceAccount", "default", "kube-system")
     until(
@@ -102,7 +105,7 @@ def _is_gone(api: Api, path: str) -> bool:
     return False
 
 
-def _probe() -> Mapping[str, Any]:
+def _probe(pods: Mapping[str, Any]) -> Mapping[str, Any]:
     labels = {"app": PROBE}
     return {
         "apiVersion": "apps/v1",
@@ -112,7 +115,7 @@ def _probe() -> Mapping[str, Any]:
             "selector": {"matchLabels": labels},
             "template": {
                 "metadata": {"labels": labels},
-                "spec": {"containers": [{"name": "none", "image": "none"}]},
+                "spec": {"containers": [{"name": "none", "image": "none"}], **pods},
             },
         },
     }

@@ -18,6 +18,7 @@ from reroll_dev.access import Identity
 from reroll_dev.api import Api, ApiError
 from reroll_dev.errors import DevClusterError
 from reroll_dev.layout import Layout
+from reroll_dev.node import start as node
 from reroll_dev.processes import Process
 from reroll_dev.readiness import Check
 from reroll_dev.state import State
@@ -34,6 +35,8 @@ class Options:
     """Of the API server; None takes a free one."""
     identities: tuple[str, ...] = ()
     """Beside admin, reroll and alice."""
+    node: bool = False
+    """Whether there is a real node, on which pods run."""
 
 
 class ComponentDiedError(DevClusterError):
@@ -74,25 +77,35 @@ class Start:
 
     def control_plane(self, options: Options) -> None:
         self._prepare()
+        network = node.begin(self) if options.node else None
+        access.write_authority(self.layout, network.server_addresses if network else ())
+        if network:
+            access.write_kubelet_certificates(self.layout, str(network.node))
         etcd = self._serve(components.ETCD, self._etcd, self._is_healthy)
-        identities = (*access.PEOPLE, *access.COMPONENTS, *map(Identity, options.identities))
+        known = (*access.PEOPLE, *access.COMPONENTS, *(access.OF_NODE if network else ()))
+        identities = (*known, *map(Identity, options.identities))
         tokens = access.new_tokens(self.layout, identities)
 
         def apiserver(port: int) -> list[str]:
-            self._announce(port, identities, tokens)
+            host = network.host if network else "127.0.0.1"
+            self._announce(f"https://{host}:{port}", identities, tokens)
             binary = self.binaries[components.APISERVER]
-            return components.apiserver(binary, self.layout, port, etcd_port=etcd.port or 0)
+            return components.apiserver(
+                binary, self.layout, port, etcd_port=etcd.port or 0, network=network
+            )
 
         self._serve(components.APISERVER, apiserver, self._is_serving, options.port)
         for name, command in (
             (components.CONTROLLERS, components.controller_manager),
             (components.SCHEDULER, components.scheduler),
-            (components.KWOK, components.kwok),
+            (components.KWOK, partial(components.kwok, network=network)),
         ):
-            self._spawn(name, command(self.binaries[name], self.layout))
+            self.spawn(name, command(self.binaries[name], self.layout))
         with self._admin() as api, calls(api.server, self.check):
             make_nodes(api, options.nodes)
-            readiness.prove(api, check=self.check)
+            if network:
+                node.finish(self, network, api)
+            readiness.prove(api, check=self.check, pods=node.PROBE if network else {})
         self._save(replace(self.state, ready=True))
 
     def rollouts(self, definitions: Path) -> None:
@@ -125,16 +138,14 @@ class Start:
                 f" {ROOM >> 20}; free some space, or name another place with --folder"
             )
         self.layout.make()
-        access.write_authority(self.layout)
         components.write_configs(self.layout)
 
     def _etcd(self, port: int) -> list[str]:
         return components.etcd(self.binaries[components.ETCD], self.layout, port)
 
     def _announce(
-        self, port: int, identities: Iterable[Identity], tokens: Mapping[str, str]
+        self, server: str, identities: Iterable[Identity], tokens: Mapping[str, str]
     ) -> None:
-        server = f"https://127.0.0.1:{port}"
         for identity in identities:
             login = {"token": tokens[identity.name]}
             access.write_kubeconfig(self.layout, identity, server, login)
@@ -150,21 +161,29 @@ class Start:
         """Start what listens on a port, and wait until it does."""
         for attempt in range(1, PORT_TRIES + 1):
             chosen = port or processes.free_port()
-            process = self._spawn(name, command(chosen), chosen)
+            process = self.spawn(name, command(chosen), port=chosen)
             ready = partial(is_ready, chosen)
             try:
                 readiness.until(ready, what=f"the start of {name}", check=self.check)
             except BaseException as error:
-                self._withdraw(process)
+                self.withdraw(process.name, grace=1)
                 if port or attempt == PORT_TRIES or not _is_about_port(error):
                     raise
             else:
                 return process
         raise AssertionError("the last try returns or raises")
 
-    def _spawn(self, name: str, command: Sequence[str], port: int | None = None) -> Process:
+    def spawn(
+        self,
+        name: str,
+        command: Sequence[str],
+        *,
+        port: int | None = None,
+        env: Mapping[str, str] | None = None,
+    ) -> Process:
+        """Start a process of this cluster, and write that down."""
         try:
-            process = processes.spawn(name, command, folder=self.layout.folder, port=port)
+            process = processes.spawn(name, command, folder=self.layout.folder, port=port, env=env)
         except OSError as error:
             raise DevClusterError(
                 f"cannot start {name} ({command[0]}): {error.strerror}; make it an executable of"
@@ -173,9 +192,10 @@ class Start:
         self._save(replace(self.state, processes=(*self.state.processes, process)))
         return process
 
-    def _withdraw(self, process: Process) -> None:
-        processes.end([process], grace=1)
-        rest = tuple(each for each in self.state.processes if each != process)
+    def withdraw(self, name: str, *, grace: float) -> None:
+        """End a process, and write down that it is none of this cluster's any more."""
+        processes.end((each for each in self.state.processes if each.name == name), grace=grace)
+        rest = tuple(each for each in self.state.processes if each.name != name)
         self._save(replace(self.state, processes=rest))
 
     def _save(self, state: State) -> None:

@@ -39,8 +39,10 @@ class Go:
         folder: Path,
         env: Mapping[str, str],
         on_line: Callable[[str], None] = ignore,
+        settings: Mapping[str, str] | None = None,
     ) -> Finished:
-        return run([self.program, *arguments], folder=folder, env=go_env(env), on_line=on_line)
+        env = go_env(env) | dict(settings or {})
+        return run([self.program, *arguments], folder=folder, env=env, on_line=on_line)
 
 
 def go_env(env: Mapping[str, str]) -> dict[str, str]:

@@ -16,23 +16,27 @@ from typing import Any
 from reroll.cli.errors import CommandError, Exit
 from reroll.cli.output import print_table
 from reroll_dev import binaries
+from reroll_dev.cli import image
 from reroll_dev.cluster import DevCluster, Phase, Row, Status
 from reroll_dev.errors import DevClusterError
 from reroll_dev.layout import default_folder
 from reroll_dev.logs import AUDIT, follow, show
+from reroll_dev.node import nft, requirements
+from reroll_dev.node.programs import PROCESSES
 from reroll_dev.progress import Progress, progress_on
 from reroll_dev.start import Options
 
 ROLLOUTS, ROLLOUTS_CRDS = "rollouts-controller", "rollouts-crds.yaml"
 EVERYTHING = tuple(row.name for row in binaries.BINARIES)
-LOGS = (*(name for name in binaries.CORE if name != "kubectl"), ROLLOUTS, AUDIT)
+LOGS = (*(name for name in binaries.CORE if name != "kubectl"), ROLLOUTS, *PROCESSES, AUDIT)
 COLUMNS = ("process", "pid", "state", "port", "log")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.description = (
         "A real control plane on this machine: etcd, API server, controller manager, scheduler,\n"
-        "with nodes and pods played by KWOK. Nothing runs in the pods; all else is Kubernetes.\n\n"
+        "with nodes and pods played by KWOK. Nothing runs in the pods; all else is Kubernetes.\n"
+        "With --node there is a real node too, on which pods run; that takes Linux and root.\n\n"
         "  reroll dev up\n"
         "  export KUBECONFIG=$(reroll dev kubeconfig --path)\n"
         "  kubectl get nodes\n"
@@ -41,7 +45,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     commands = parser.add_subparsers(dest="dev_command", metavar="COMMAND", required=True)
     for name, summary, add_arguments, action in COMMANDS:
         sub = commands.add_parser(name, help=summary, description=summary)
-        if name != "build":
+        if name not in {"build", "check"}:
             _add_place(sub)
         add_arguments(sub)
         sub.set_defaults(dev_action=action)
@@ -56,11 +60,17 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _up(args: argparse.Namespace, progress: Progress) -> int:
+    options = _options(args)
     names = [*binaries.CORE, *([ROLLOUTS] if args.rollouts else [])]
+    if args.node:
+        requirements.require(os.environ)
+        names += binaries.NODE
     programs = binaries.ensure(names, env=os.environ, progress=progress)
+    if args.node:
+        programs |= nft.ensure(env=os.environ, progress=progress)
     cluster = _cluster(args, progress)
     with progress.step("starting the control plane"):
-        started = cluster.up(programs, Options(nodes=args.nodes, port=args.port))
+        started = cluster.up(programs, options)
     if args.rollouts:
         crds = binaries.asset(ROLLOUTS_CRDS, env=os.environ, progress=progress)
         with progress.step("adding Argo Rollouts"):
@@ -68,6 +78,14 @@ def _up(args: argparse.Namespace, progress: Progress) -> int:
     progress.say(f"the cluster {'is up' if started else 'was up already'}: {cluster.server}")
     progress.say(f"next: export KUBECONFIG=$(reroll dev kubeconfig --path{_place(args)})")
     return Exit.OK
+
+
+def _options(args: argparse.Namespace) -> Options:
+    if args.nodes == 0 and not args.node:
+        raise CommandError("--nodes 0 leaves no node at all; add --node", Exit.USAGE)
+    usual = 0 if args.node else Options().nodes
+    nodes = usual if args.nodes is None else args.nodes
+    return Options(nodes=nodes, port=args.port, node=args.node)
 
 
 def _down(args: argparse.Namespace, progress: Progress) -> int:
@@ -100,8 +118,13 @@ def _kubeconfig(args: argparse.Namespace, progress: Progress) -> int:
 
 
 def _build(args: argparse.Namespace, progress: Progress) -> int:
-    names = EVERYTHING if args.all else args.names or binaries.CORE
+    if args.node:
+        requirements.require(os.environ)
+    names = EVERYTHING if args.all else args.names or (() if args.node else binaries.CORE)
+    names = (*names, *(binaries.NODE if args.node else ()))
     found: dict[str, Path] = binaries.ensure(names, env=os.environ, progress=progress)
+    if args.node:
+        found |= nft.ensure(env=os.environ, progress=progress)
     if ROLLOUTS in names:
         found[ROLLOUTS_CRDS] = binaries.asset(ROLLOUTS_CRDS, env=os.environ, progress=progress)
     width = max(map(len, found))
@@ -122,6 +145,17 @@ def _logs(args: argparse.Namespace, progress: Progress) -> int:
     return Exit.OK
 
 
+def _image(args: argparse.Namespace, progress: Progress) -> int:
+    return image.run(args, _cluster(args, progress), progress)
+
+
+def _check(_args: argparse.Namespace, progress: Progress) -> int:
+    sentences = requirements.missing(os.environ)
+    for sentence in sentences or ("this machine can run a real node: reroll dev up --node",):
+        progress.say(sentence)
+    return Exit.FAILED if sentences else Exit.OK
+
+
 def _add_place(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--name", default="default", help="of the cluster, if there are several")
     parser.add_argument(
@@ -130,7 +164,12 @@ def _add_place(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_up(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--nodes", type=_number(1, 1000), default=3, help="how many (default: 3)")
+    parser.add_argument(
+        "--nodes",
+        type=_number(0, 1000),
+        help="how many KWOK plays (default: 3, or none beside a real one)",
+    )
+    parser.add_argument("--node", action="store_true", help="with a real one, on which pods run")
     parser.add_argument("--port", type=_number(1, 65535), help="of the API server")
     parser.add_argument("--rollouts", action="store_true", help="with Argo Rollouts")
 
@@ -145,8 +184,9 @@ def _add_kubeconfig(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_build(parser: argparse.ArgumentParser) -> None:
-    _add_words(parser, "names", "NAME", EVERYTHING)
+    _add_words(parser, "names", "NAME", (*EVERYTHING, *binaries.NODE))
     parser.add_argument("--all", action="store_true", help="also what only some tests need")
+    parser.add_argument("--node", action="store_true", help="what a real node needs")
 
 
 def _add_logs(parser: argparse.ArgumentParser) -> None:
@@ -187,7 +227,9 @@ COMMANDS: tuple[
     ("status", "show its processes; exit code 1 if it is not up", _add_status, _status),
     ("kubeconfig", "print how to reach it", _add_kubeconfig, _kubeconfig),
     ("logs", "print the end of its logs", _add_logs, _logs),
+    ("check", "say whether this machine can run a real node", _nothing_more, _check),
     ("build", "build what is missing of its programs", _add_build, _build),
+    ("image", "give the node an image, without a registry", image.add_arguments, _image),
 )
 
 
