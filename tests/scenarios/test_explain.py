@@ -215,7 +215,8 @@ def test_a_workload_that_does_not_exist_is_told_with_the_nearest_names(
     word = explain("pod/web")
 
     assert (done.code, done.out) == (1, "")
-    assert "there is no Deployment webshp here; did you mean deployment/webshop?" in done.err
+    assert f"there is no Deployment webshp in namespace {stage.namespace}; did" in done.err
+    assert "did you mean deployment/webshop?" in done.err
     assert wrong.code == 1
     assert word.code == 2
     assert "'pod/web' names no workload; write KIND/NAME with one of deployment" in word.err

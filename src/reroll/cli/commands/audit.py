@@ -8,6 +8,7 @@ from typing import Any
 from reroll.answers.audit.gather import Audit, audit
 from reroll.answers.audit.records import with_records
 from reroll.answers.audit.report import Audited, AuditRow, Certificates, rows, used_certificates
+from reroll.answers.namespaces import namespaces
 from reroll.cli.command import Context
 from reroll.cli.errors import Exit
 from reroll.cli.flags import add_controller_flags, add_flags
@@ -70,6 +71,8 @@ def run(args: argparse.Namespace) -> int:
         )
         proved = await with_records(view, context.clock, context.settings, audited.pods)
         audited = audited._replace(pods=proved)
+        if view.namespace and not audited.pods:
+            await namespaces(View(view.client, view.namespace, view.home))
         pods = [_pod_facts(each, audited.certificates) for each in audited.pods]
         text = _text(audited, context.clock.now(), each_pod=args.pods)
         show(context.output, {"pods": pods, "problems": view.gaps}, text)

@@ -67,6 +67,7 @@ def run(args: argparse.Namespace) -> int:
     if explain_injection.is_meant(args.workload):
         return explain_injection.run(args)
     context = Context(args, workloads=[args.workload])
+    context.check_usage()
     return context.run(lambda view: _run(view, context))
 
 

@@ -77,7 +77,9 @@ async def _gather(view: View, name: str) -> Explanation:
     if manifest is None:
         others = await view.every(INJECTIONS, Manifest)
         keys = [Key(KIND, other.metadata.namespace, other.metadata.name) for other in others]
-        raise CommandError("; ".join([missing_sentence(KIND, name, keys), *view.gaps]))
+        raise CommandError(
+            "; ".join([missing_sentence(KIND, name, keys, view.namespace), *view.gaps])
+        )
     injection = read(manifest)
     resource = await view.find(injection.spec.to.group, injection.spec.to.kind)
     target = target_of(injection, namespaced=resource is None or resource.namespaced)

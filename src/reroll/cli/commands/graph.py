@@ -66,7 +66,9 @@ def run(args: argparse.Namespace) -> int:
         if target:
             root = Key(target[0], view.namespace or view.home, target[1])
             if root not in found.workloads and root not in found.sources:
-                known = missing_sentence(*target, (*found.workloads, *found.sources))
+                known = missing_sentence(
+                    *target, (*found.workloads, *found.sources), view.namespace
+                )
                 raise AnswerError("; ".join([known, *view.gaps]))
             found = found.around(root)
         _show(context.output, found, root, view.gaps)

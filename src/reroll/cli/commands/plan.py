@@ -64,7 +64,7 @@ class Row(NamedTuple):
 
 def run(args: argparse.Namespace) -> int:
     context = Context(args)
-    context.selection  # noqa: B018  wrong usage is reported before the cluster is asked
+    context.check_usage()
     return context.run(lambda view: _plan(view, context))
 
 

@@ -50,7 +50,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     context, options = Context(args), run_and_wait.options(args, wait=args.wait)
-    context.selection  # noqa: B018  wrong usage is reported before the cluster is asked
+    context.check_usage()
     return context.run(lambda view: _sync(view, context, options))
 
 

@@ -176,7 +176,7 @@ def unrecorded(case: Case) -> Draft | None:
         return _recorded(case.recorded(reason)) if is_due else None
     if record.s == comparison.wanted:
         return None
-    is_other_key = record.k != case.snapshot.keys.current
+    is_other_key = record.k not in {"", case.snapshot.keys.current}
     return _recorded(case.recorded(Reason.KEY_ROTATED if is_other_key else Reason.RECORDED))
 
 
