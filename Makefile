@@ -42,7 +42,7 @@ test-fast: setup ## The tests that need no control plane, in seconds
 test-node: control-plane ## The tests with pods that run, on a real node; needs Linux and root
 	@reroll dev check || { echo "make: the tests on a real node did NOT run: see above" >&2; exit 1; }
 	reroll dev build --node
-	pytest -m node $(ARGS)
+	pytest -n 2 --dist worksteal -m node $(ARGS)
 	@echo "the tests on a real node ran"
 
 .PHONY: test-image
