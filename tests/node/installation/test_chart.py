@@ -1,0 +1,136 @@
+"""The chart on a real node, as the pages about installing tell it."""
+
+from collections.abc import Callable
+
+import pytest
+from tests.node.installation.installed import NAME, Installation
+from tests.node.serving import ServingStage, serving
+from tests.scenarios.stage import ENABLED, eventually
+from tests.support import build
+from tests.support.tools import Tool
+
+from reroll_dev.api import Api, path_to
+
+Install = Callable[..., Installation]
+Shell = Callable[..., str]
+
+PAGES = "/etc/configmap/app"
+LEFT_BY_KUBERNETES = {"kube-root-ca.crt"}
+
+
+def web(name: str = "web", **more: object) -> build.Object:
+    """A server whose pages are a ConfigMap, read when it starts."""
+    return build.deployment(name, mounts="configmap/app", **serving(WEB_ROOT=PAGES), **more)
+
+
+def pages(text: str) -> build.Object:
+    return build.configmap("app", {"index.html": text})
+
+
+def rolls(stage: ServingStage, one: build.Object, text: str) -> None:
+    """Change the page, and wait until visitors see it."""
+    stage.change("ConfigMap", "app", **{"index.html": text})
+    stage.all_answer(one, "/", text)
+    stage.settled(one)
+
+
+def test_an_opted_in_workload_shows_its_new_page(
+    install: Install, stage: ServingStage, kubectl: Tool, shell: Shell
+) -> None:
+    one = web()
+    stage.make(pages("Hello world"), one)
+    installed = install()
+    assert len(installed.pods()) == 2
+    assert "Succeeded" in installed.helm("test")
+    stage.settled(one)
+
+    kubectl("annotate", "deployment/web", "-n", stage.namespace, "reroll.dev/enabled=true")
+    stage.adopted(one)
+    stage.all_answer(one, "/", "Hello world")
+    rolls(stage, one, "updated")
+
+    assert len(stage.revisions(one)) == 2
+    assert [event["reason"] for event in stage.events(one)] == ["ConfigChanged"]
+    home = ("--controller-namespace", installed.home)
+    said = shell("doctor", *home).splitlines()
+    assert {line.partition(":")[0] for line in said[:-1]} == {"ok", "note"}
+    assert "2 of 2 replicas are ready" in "".join(said)
+    said = shell("explain", "deployment/web", "-n", stage.namespace, *home).splitlines()
+    assert "because of configmap/app (index.html)" in "".join(said)
+    assert installed.restarts() == 0
+
+
+def test_the_pod_is_confined_as_it_asks_to_be(install: Install, api: Api, kubectl: Tool) -> None:
+    installed = install({"replicas": 1})
+    [name] = installed.pods()
+    inside = ("exec", "-n", installed.home, name, "--")
+
+    assert kubectl(*inside, "id", "-u").strip() == "65532"
+    status = kubectl(*inside, "cat", "/proc/self/status")
+    facts = dict(line.split(":\t", 1) for line in status.splitlines())
+    assert int(facts["CapBnd"], 16) == 0
+    assert (facts["NoNewPrivs"], facts["Seccomp"]) == ("1", "2")
+    for place in ("/tmp", "/opt/reroll", "/"):
+        with pytest.raises(AssertionError, match="Read-only file system"):
+            kubectl(*inside, "touch", f"{place}/file")
+    # And what is not confined so is not let in.
+    with pytest.raises(AssertionError, match="violates PodSecurity"):
+        kubectl("run", "other", "-n", installed.home, "--image=localhost/web:dev")
+    kubectl("run", "other", "-n", "default", "--image=localhost/web:dev", "--dry-run=server")
+
+
+def test_a_changed_setting_replaces_the_controller_and_a_rollback_brings_it_back(
+    install: Install, stage: ServingStage
+) -> None:
+    one = web(annotations=ENABLED)
+    stage.make(pages("one"), one)
+    installed = install()
+    stage.adopted(one)
+    first = set(installed.pods())
+
+    installed.apply("upgrade", {"settings": {"debounce": "2s"}})
+    second = set(installed.pods())
+    assert not first & second
+    rolls(stage, one, "two")
+    installed.helm("rollback", "--wait")
+    installed.settled()
+    assert not second & set(installed.pods())
+    rolls(stage, one, "three")
+
+    assert len(stage.revisions(one)) == 3
+    assert installed.restarts() == 0
+
+
+def test_after_an_uninstall_workloads_run_on_and_the_next_installation_knows_them(
+    install: Install, stage: ServingStage, api: Api
+) -> None:
+    one = web(annotations=ENABLED)
+    stage.make(pages("one"), one)
+    installed = install()
+    stage.adopted(one)
+    rolls(stage, one, "two")
+    pods, record = stage.uids(one), stage.record(one)
+
+    installed.helm("uninstall", "--wait")
+
+    eventually(lambda: installed.every_pod() == [], "its pods are gone")
+    assert stage.uids(one) == pods
+    assert stage.record(one) == record
+    left = {
+        kind: {each["metadata"]["name"] for each in api.list(path_to(kind, "", installed.home))}
+        for kind in ("ConfigMap", "Secret", "Lease", "Service", "Role", "NetworkPolicy")
+    }
+    assert left.pop("Secret") == {f"{NAME}-digest-key"}
+    assert left.pop("Lease") == {NAME}
+    records = left.pop("ConfigMap") - LEFT_BY_KUBERNETES
+    assert records
+    assert all(
+        "reroll.dev/records"
+        in api.get(path_to("ConfigMap", name, installed.home))["metadata"]["labels"]
+        for name in records
+    )
+    assert set().union(*left.values()) == set()
+    stage.change("ConfigMap", "app", **{"index.html": "while it was away"})
+    installed.apply("install", {})
+    stage.all_answer(one, "/", "while it was away")
+    assert len(stage.revisions(one)) == 3
