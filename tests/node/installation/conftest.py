@@ -61,16 +61,22 @@ def home(api: Api) -> Iterator[str]:
 
 
 @pytest.fixture
-def install(api: Api, home: str, helm: Tool, tmp_path: Path) -> Iterator[Install]:
-    """`install({"replicas": 1})`: the chart, with the product's image, until it is ready."""
+def installation(api: Api, home: str, helm: Tool, tmp_path: Path) -> Iterator[Installation]:
+    """A release that is not installed yet; it goes with the test."""
     one = Installation(api, helm, home, tmp_path / "values.yaml")
+    yield one
+    one.helm("uninstall", "--ignore-not-found", "--wait")
+
+
+@pytest.fixture
+def install(installation: Installation) -> Install:
+    """`install({"replicas": 1})`: the chart, with the product's image, until it is ready."""
 
     def run(values: Mapping[str, object] | None = None) -> Installation:
-        one.apply("install", values or {})
-        return one
+        installation.apply("install", values or {})
+        return installation
 
-    yield run
-    one.helm("uninstall", "--ignore-not-found", "--wait")
+    return run
 
 
 @pytest.fixture

@@ -4,9 +4,9 @@ from collections.abc import Callable
 
 import pytest
 from tests.node.installation.installed import NAME, Installation
-from tests.node.serving import ServingStage, serving
+from tests.node.installation.pages import page, rolls, web
+from tests.node.serving import ServingStage
 from tests.scenarios.stage import ENABLED, eventually
-from tests.support import build
 from tests.support.tools import Tool
 
 from reroll_dev.api import Api, path_to
@@ -14,31 +14,14 @@ from reroll_dev.api import Api, path_to
 Install = Callable[..., Installation]
 Shell = Callable[..., str]
 
-PAGES = "/etc/configmap/app"
 LEFT_BY_KUBERNETES = {"kube-root-ca.crt"}
-
-
-def web(name: str = "web", **more: object) -> build.Object:
-    """A server whose pages are a ConfigMap, read when it starts."""
-    return build.deployment(name, mounts="configmap/app", **serving(WEB_ROOT=PAGES), **more)
-
-
-def pages(text: str) -> build.Object:
-    return build.configmap("app", {"index.html": text})
-
-
-def rolls(stage: ServingStage, one: build.Object, text: str) -> None:
-    """Change the page, and wait until visitors see it."""
-    stage.change("ConfigMap", "app", **{"index.html": text})
-    stage.all_answer(one, "/", text)
-    stage.settled(one)
 
 
 def test_an_opted_in_workload_shows_its_new_page(
     install: Install, stage: ServingStage, kubectl: Tool, shell: Shell
 ) -> None:
     one = web()
-    stage.make(pages("Hello world"), one)
+    stage.make(page("Hello world"), one)
     installed = install()
     assert len(installed.pods()) == 2
     assert "Succeeded" in installed.helm("test")
@@ -83,7 +66,7 @@ def test_a_changed_setting_replaces_the_controller_and_a_rollback_brings_it_back
     install: Install, stage: ServingStage
 ) -> None:
     one = web(annotations=ENABLED)
-    stage.make(pages("one"), one)
+    stage.make(page("one"), one)
     installed = install()
     stage.adopted(one)
     first = set(installed.pods())
@@ -105,7 +88,7 @@ def test_after_an_uninstall_workloads_run_on_and_the_next_installation_knows_the
     install: Install, stage: ServingStage, api: Api
 ) -> None:
     one = web(annotations=ENABLED)
-    stage.make(pages("one"), one)
+    stage.make(page("one"), one)
     installed = install()
     stage.adopted(one)
     rolls(stage, one, "two")
@@ -134,3 +117,22 @@ def test_after_an_uninstall_workloads_run_on_and_the_next_installation_knows_the
     installed.apply("install", {})
     stage.all_answer(one, "/", "while it was away")
     assert len(stage.revisions(one)) == 3
+
+
+@pytest.mark.parametrize("mode", ["policy", "webhook"])
+def test_with_revisions_pods_have_the_copy_of_their_revision(
+    install: Install, stage: ServingStage, shell: Shell, mode: str
+) -> None:
+    one = web(annotations={**ENABLED, "reroll.dev/revisions": "true"})
+    stage.make(page("one"), one)
+    installed = install({"features": {"revisions": True}, "pins": {"mode": mode}})
+    stage.adopted(one)
+    rolls(stage, one, "two")
+
+    pin = stage.template(one)["metadata"]["annotations"]["reroll.dev/pins"]
+    [pod] = stage.pods(one)
+    names = [each["configMap"]["name"] for each in pod["spec"]["volumes"] if "configMap" in each]
+    assert pin == f"configmap/app={names[0]}"
+    assert names[0] != "app"
+    assert installed.restarts() == 0
+    shell("doctor", "--controller-namespace", installed.home)
