@@ -1,4 +1,4 @@
-r"""Release 0.2.0 as it was, chart and image, from which installations are upgraded.
+r"""An earlier state of 0.2.0, chart and image, from which installations are upgraded.
 
 `tests/upgrade/reroll-0.2.0.tar.xz` has what they are made of, without its development cluster, so
 that a clone without history has it too:

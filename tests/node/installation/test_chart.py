@@ -43,6 +43,19 @@ def test_an_opted_in_workload_shows_its_new_page(
     assert installed.restarts() == 0
 
 
+def test_helm_test_fails_where_a_right_is_missing_and_its_pod_says_which(
+    install: Install, kubectl: Tool
+) -> None:
+    installed = install({"replicas": 1})
+    kubectl("delete", "clusterrolebinding", f"{NAME}-{installed.home}")
+
+    with pytest.raises(AssertionError, match="pod reroll-test failed"):
+        installed.helm("test")
+
+    said = kubectl("logs", "-n", installed.home, f"{NAME}-test").splitlines()
+    assert [line for line in said if line.startswith("problem: rights: rolling: ")]
+
+
 def test_the_pod_is_confined_as_it_asks_to_be(install: Install, api: Api, kubectl: Tool) -> None:
     installed = install({"replicas": 1})
     [name] = installed.pods()
