@@ -12,8 +12,10 @@ from pathlib import Path
 
 import pytest
 from tests.conftest import RUN_FOLDER
-from tests.node.installation.installed import RESTRICTED, Installation
+from tests.node.installation.installed import PATIENCE, RESTRICTED, Installation
+from tests.scenarios.stage import eventually
 from tests.support import release_before, session
+from tests.support.command import reroll
 from tests.support.fixtures_node import WITH_NODE
 from tests.support.tools import Tool
 
@@ -42,12 +44,19 @@ def api(cluster: DevCluster) -> Iterator[Api]:
 
 
 @pytest.fixture(autouse=True)
-def _one_at_a_time(pytestconfig: pytest.Config) -> Iterator[None]:
+def _one_at_a_time(pytestconfig: pytest.Config, api: Api) -> Iterator[None]:
+    """With nothing left of the test before: an installation looks at every namespace."""
     folder = pytestconfig.stash[RUN_FOLDER]
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     lock = folder / "installation.lock"
     with held(lock, purpose="testing an installation", progress=session.quiet()):
         yield
+        eventually(lambda: not _ending(api), "namespaces are gone", PATIENCE)
+
+
+def _ending(api: Api) -> list[str]:
+    found = api.list(path_to("Namespace"))
+    return [one["metadata"]["name"] for one in found if "deletionTimestamp" in one["metadata"]]
 
 
 @pytest.fixture
@@ -87,9 +96,8 @@ def before(cluster: DevCluster, tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def shell(cluster: DevCluster, tmp_path: Path) -> Callable[..., str]:
+def shell(cluster: DevCluster) -> Callable[..., str]:
     """`shell("doctor")`: a command of ours as an administrator types it; it has to succeed."""
-    from tests.support.command import reroll
 
     def run(*args: str) -> str:
         done = reroll(*args, "--kubeconfig", cluster.kubeconfig())

@@ -113,3 +113,8 @@ class Installation:
 
 def is_ready(pod: Object) -> bool:
     return "deletionTimestamp" not in pod["metadata"] and has_condition(pod, "Ready")
+
+
+def amiss(said: str) -> list[str]:
+    """What the doctor warns of, or calls a problem."""
+    return [line for line in said.splitlines() if line.startswith(("warning:", "problem:"))]
