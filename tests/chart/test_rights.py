@@ -72,7 +72,9 @@ def test_kinds_of_the_settings_have_their_rights(helm: Tool, path: Path) -> None
     added = [kind for kind in tables.kinds if kind.name not in own]
     assert problems == []
     assert granted(the(objects, "ClusterRole")["rules"]) == granted(
-        rights.cluster(added, sources=tables.sources)
+        rights.cluster(
+            added, sources=tables.sources, features=rights.DEFAULT - {rights.Feature.REVISIONS}
+        )
     )
 
 

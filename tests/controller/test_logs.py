@@ -100,3 +100,13 @@ def test_lines_below_the_level_are_not_written() -> None:
 
     levels = [json.loads(line)["level"] for line in out.getvalue().splitlines()]
     assert levels == ["warning", "error"]
+
+
+def test_a_field_that_is_empty_is_left_out_so_that_its_type_is_always_the_same() -> None:
+    out = io.StringIO()
+    configure("json", "info", out)
+
+    Log("reroll").info("held", strategy="", stamp="", seconds=None, tries=0)
+
+    line = json.loads(out.getvalue())
+    assert line.keys() == {"time", "level", "msg", "tries"}

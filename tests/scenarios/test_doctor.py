@@ -1,5 +1,6 @@
 """`reroll doctor` on real installations: what is well, what is not, and what it may not see."""
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -88,7 +89,7 @@ def test_an_installation_that_is_well_has_no_problem(
         f"has version {__version__}, as this command does",
         "reroll-digest-key holds the key",
         "all watches are alive",
-        "1 workloads are opted in",
+        "1 workload opted in",
     ):
         assert sentence in well
     up = {name: v for name, v in web.metrics().items() if name.startswith("reroll_feature_up")}
@@ -241,16 +242,15 @@ def test_where_nothing_is_installed_that_is_said(
 
     assert done.code == Exit.UNWELL
     [missing] = told(done, "problem", "Deployment")
-    assert "there is no controller here" in missing
-    assert "install the chart" in missing
+    assert "there is no controller" in missing
     assert f"Lease {namespace}/reroll does not exist" in told(done, "note", "Lease")[0]
-    assert "does not exist" in told(done, "problem", "digest key")[0]
+    assert "does not exist" in told(done, "note", "digest key")[0]
     assert "no metrics were looked at" in told(done, "note", "metrics")[0]
     where = ("-n", namespace, "--controller-namespace", namespace, "--kubeconfig")
     seen = in_terminal("doctor", "-q", *where, kubeconfig_of(cluster, "admin"), columns=70)
     assert seen.code == Exit.UNWELL
     assert seen.widest <= 70
-    assert "-> install the chart" in seen.text
+    assert "there is no controller" in seen.text
 
 
 def test_other_controllers_bad_annotations_and_other_versions_are_told(
@@ -321,3 +321,77 @@ def test_who_may_see_little_is_told_what_was_not_looked_at(
     lines = reroll("doctor", "-q", "-n", stage.namespace, "--kubeconfig", nobody)
     assert lines.err == ""
     assert all(line.split(":")[0] != "ok" for line in lines.out.splitlines()[:-1])
+
+
+def test_of_two_installations_it_looks_at_one_and_names_the_other(
+    stage: Stage, another: Callable[..., Stage], cluster: DevCluster
+) -> None:
+    there = another()
+    mine = installed("default", replicas=0)
+    args = ["run", "--namespaces", stage.namespace, "--features", "reload"]
+    mine["spec"]["template"]["spec"]["containers"][0]["args"] = args
+    asks = {**ENABLED, "reroll.dev/revisions": "true"}
+    stage.make(mine, build.configmap("app"), build.deployment("web", annotations=asks))
+    there.make(installed("default"), build.deployment("web", annotations=ENABLED))
+    there.settled(installed("default"))
+
+    login = ("--kubeconfig", cluster.kubeconfig("admin"))
+    done = reroll("doctor", "--controller-namespace", stage.namespace, *login, "-o", "json")
+
+    lines = [f"{one['sentence']}" for one in done.json["findings"]]
+    others = [line for line in lines if f"Deployment {there.namespace}/reroll" in line]
+    assert len(others) == 1
+    assert "other installation" in others[0]
+    # It counts what the installation looks at, and says what is asked for and off.
+    [off] = told(done, "warning", "annotations")
+    assert "revisions is off in this installation" in off
+    assert (
+        len([line for line in lines if f"Deployment {stage.namespace}/reroll has version" in line])
+        == 1
+    )
+    short = reroll("doctor", "--controller-namespace", stage.namespace, *login)
+    assert len(short.out.splitlines()) < len(lines)
+    assert "ok: API server: " in short.out
+    assert len(reroll("doctor", "-v", "--controller-namespace", stage.namespace, *login).out) > len(
+        short.out
+    )
+
+
+def test_who_has_a_pipelines_rights_gets_notes_and_no_problem(
+    kubeconfig_for: Grant, stage: Stage
+) -> None:
+    rule = {"apiGroups": ["apps"], "resources": ["deployments"], "verbs": ["get", "list", "patch"]}
+    pipeline = kubeconfig_for([rule], stage.namespace)
+
+    done = reroll("doctor", "-n", stage.namespace, "--kubeconfig", pipeline, "-o", "json")
+
+    assert told(done, "problem") == []
+    assert done.code == Exit.OK
+    assert "its service account is not known here" in " ".join(told(done, "note", "rights"))
+    assert "may not be listed" in " ".join(told(done, "note", "Deployment"))
+
+
+def test_an_api_server_that_is_down_is_a_finding(cluster: DevCluster, tmp_path: Path) -> None:
+    text = cluster.kubeconfig("admin").read_text()
+    down = tmp_path / "down.kubeconfig"
+    down.write_text(re.sub(r"(server: https://[^:/]+):\d+", r"\1:1", text))
+
+    done = reroll("doctor", "--kubeconfig", down, "-o", "json")
+
+    assert done.code == Exit.UNWELL
+    [problem] = told(done, "problem", "API server")
+    assert "it does not answer this command" in problem
+
+
+def test_an_installation_elsewhere_is_named_where_there_is_none(
+    stage: Stage, another: Callable[..., Stage], cluster: DevCluster
+) -> None:
+    there = another()
+    there.make(installed("default", replicas=0))
+
+    login = ("--kubeconfig", cluster.kubeconfig("admin"), "-o", "json")
+    done = reroll("doctor", "--controller-namespace", stage.namespace, *login)
+    [missing] = told(done, "problem", "Deployment")
+
+    assert f"there is no controller in namespace {stage.namespace}" in missing
+    assert f"Deployment {there.namespace}/reroll" in missing

@@ -63,11 +63,17 @@ def test_a_workload_that_rolled_says_why_and_who_changed_what(
     lines = flat(done.out)
     where = f"Deployment {stage.namespace}/web"
     assert lines[0] == where
-    assert lines[1] == (
+    assert lines[1:4] == [
+        "UpToDate: its pods were made with the current configuration.",
+        "Rollout: complete.",
+        "Pods: 1 running; configuration: current.",
+    ]
+    assert lines[4] == (
         f"It is opted in by annotation reroll.dev/enabled on {where} (dialect reroll)."
     )
-    assert "because of configmap/app#level (level)." in lines[2]
-    assert lines[3] == "Decision: UpToDate: its pods were made with the current configuration."
+    assert "because of configmap/app#level (level)." in lines[5]
+    assert "GATE" not in done.out
+    assert "GATE" in explain("deployment/web", "--gates").out
     app = source(facts, "app")
     assert (app["content"], app["changedBy"]) == ("as recorded", "night-shift")
     assert app["uses"] == [
@@ -87,7 +93,7 @@ def test_a_workload_that_rolled_says_why_and_who_changed_what(
     running.stop()
     stage.change("ConfigMap", "app", level="trace")
     late = explain("deployment/web")
-    assert "Decision: ConfigChanged: configmap/app#level changed." in flat(late.out)
+    assert flat(late.out)[1] == "ConfigChanged: configmap/app#level changed."
     assert "changed since" in late.out
 
     seen = in_terminal(
@@ -95,7 +101,7 @@ def test_a_workload_that_rolled_says_why_and_who_changed_what(
         stage.namespace, "--kubeconfig", kubeconfig_of(cluster, "admin"), columns=72,
     )  # fmt: skip
     assert (seen.code, seen.widest <= 72) == (0, True)
-    assert "Decision: ConfigChanged" in seen.text
+    assert "ConfigChanged: configmap/app" in seen.text
 
 
 @pytest.mark.usefixtures("rollouts")
@@ -133,14 +139,14 @@ def test_a_workload_that_is_not_opted_in_says_what_would_be(
 
     where = f"Deployment {stage.namespace}/web"
     lines = flat(done.out)
-    assert lines[1].startswith("It did not opt in: no annotation on it or its Namespace")
-    assert lines[2] == "It has no record: Reroll has not adopted it."
-    assert lines[3] == "Decision: NotEnabled: the workload did not opt in."
-    assert lines[4] == (
+    assert lines[1] == "NotEnabled: the workload did not opt in."
+    assert lines[2] == (
         f'It would roll if annotation reroll.dev/enabled: "true" on {where} were set '
         "and what it uses changed."
     )
-    assert lines[5].startswith("When it is set: Adopted: ")
+    assert lines[3].startswith("When it is set: Adopted: ")
+    assert lines[4].startswith("It did not opt in: no annotation on it or its Namespace")
+    assert lines[5] == "It has no record: Reroll has not adopted it."
     assert source(facts, "files")["uses"][0]["live"] is True
     assert facts["ifOptedIn"]["reason"] == "Adopted"
     assert {call["verb"] for call in audit(reader)} <= {"get", "list"}
@@ -209,7 +215,8 @@ def test_a_workload_that_does_not_exist_is_told_with_the_nearest_names(
     word = explain("pod/web")
 
     assert (done.code, done.out) == (1, "")
-    assert "there is no Deployment webshp here; did you mean deployment/webshop?" in done.err
+    assert f"there is no Deployment webshp in namespace {stage.namespace}; did" in done.err
+    assert "did you mean deployment/webshop?" in done.err
     assert wrong.code == 1
     assert word.code == 2
     assert "'pod/web' names no workload; write KIND/NAME with one of deployment" in word.err
@@ -234,7 +241,7 @@ def test_every_kind_is_explained_and_what_may_not_be_read_is_told(
     blind = explain("deployment/web", identity=kubeconfig_for([READ[0], configs, READ[2]], None))
     assert blind.code == 1
     words = flat(blind.out)
-    assert "Decision: Waiting: the content of its sources is being read" not in words
+    assert "Waiting: the content of its sources is being read" not in words
     assert any(line.startswith("Secret db") and "may not be read" in line for line in words)
     assert any(line.startswith("ConfigMap app") and "not recorded yet" in line for line in words)
     assert blind.err.count("secrets/db") == 1

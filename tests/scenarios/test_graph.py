@@ -129,6 +129,7 @@ def test_what_is_not_there_is_told_with_the_nearest_names(
 ) -> None:
     wrong, bad = graph("configmap/ap"), graph("volume/x")
     assert (wrong.code, wrong.out) == (1, "")
-    assert "there is no ConfigMap ap here; did you mean configmap/app?" in wrong.err
+    assert f"there is no ConfigMap ap in namespace {shop.namespace}; did" in wrong.err
+    assert "did you mean configmap/app?" in wrong.err
     assert bad.code == 2
     assert "names no workload" in bad.err

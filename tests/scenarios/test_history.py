@@ -113,7 +113,8 @@ def test_without_records_nothing_is_known_and_a_wrong_name_is_told(
     assert history().out.startswith("Nothing is known: ")
     wrong = history("deployment/wbe")
     assert (wrong.code, wrong.out) == (1, "")
-    assert "there is no Deployment wbe here; did you mean deployment/web?" in wrong.err
+    assert f"there is no Deployment wbe in namespace {stage.namespace}; did" in wrong.err
+    assert "did you mean deployment/web?" in wrong.err
     assert history("--limit", "0").code == 2
     blind = history(identity=kubeconfig_for(READ[: len(KINDS)], stage.namespace))
     assert blind.code == 0

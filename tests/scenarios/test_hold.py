@@ -126,3 +126,21 @@ def test_a_hold_in_a_terminal(stage: Stage, cluster: DevCluster) -> None:
 
     assert seen.code == Exit.OK
     assert "held" in seen.text
+
+
+def test_labels_select_what_is_held_and_released(
+    stage: Stage, hold: Command, release: Command
+) -> None:
+    web, other = a_web(), a_web("other")
+    web["metadata"]["labels"] = {"tier": "web"}
+    stage.make(build.configmap(), web, other)
+
+    held = hold("-l", "tier=web", "--reason", "incident 42")
+
+    assert held.code == Exit.OK, held.err
+    annotations = [stage.get(one)["metadata"]["annotations"].get(HOLD) for one in (web, other)]
+    assert annotations == ["incident 42", None]
+    assert release("-l", "tier=web").out.splitlines()[1].endswith("released")
+    assert hold("-l", "tier=none").out == "no workload here has these labels\n"
+    for wrong in ((), ("deployment/web", "-l", "tier=web"), ("-l", "a in b")):
+        assert hold(*wrong).code == Exit.USAGE

@@ -59,7 +59,8 @@ def test_an_injection_is_explained_and_drawn(
     }  # fmt: skip
     missing = explain("injection/db-ulr")
     assert missing.code == 1
-    assert "there is no Injection db-ulr here; did you mean injection/db-url?" in missing.err
+    assert f"there is no Injection db-ulr in namespace {stage.namespace}; did" in missing.err
+    assert "did you mean injection/db-url?" in missing.err
 
     drawn = reroll("graph", *admin).out.splitlines()
     how = "key host into Gadget g, .spec.token"

@@ -91,7 +91,7 @@ def test_a_job_that_cannot_be_recreated_is_left_alone_and_that_is_told(
     stage.change("ConfigMap", "app", key="new")
 
     [event] = eventually(lambda: stage.events(task, "FeatureOff"), "an Event tells of it")
-    assert "`recreate` is not among its --features" in event["message"]
+    assert "recreate is off in this installation" in event["message"]
     assert (uid(stage, task), kept(stage)) == (old, [])
 
 

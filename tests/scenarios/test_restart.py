@@ -177,3 +177,17 @@ def test_what_cannot_be_restarted_is_told_before_anybody_is_asked(
 
     assert (done.code, done.out) == (Exit.USAGE, "")
     assert sentence in done.err
+
+
+def test_labels_select_what_is_restarted(stage: Stage, restart: Command) -> None:
+    web, other = a_web(), a_web("other")
+    web["metadata"]["labels"] = {"tier": "web"}
+    stage.make(build.configmap(), web, other)
+    for one in (web, other):
+        stage.settled(one)
+
+    done = restart("-l", "tier=web", "--no-wait", "-o", "json")
+
+    assert done.code == Exit.OK, done.err
+    assert [one["name"] for one in done.json["workloads"]] == ["web"]
+    assert restart().code == Exit.USAGE

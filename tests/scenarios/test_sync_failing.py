@@ -217,8 +217,10 @@ def test_a_workload_that_does_not_exist_is_told_with_the_nearest_names(
     done = sync("deployment/checkot", "statefulset/checkout")
 
     assert done.code == Exit.FAILED
-    assert "there is no Deployment checkot here; did you mean deployment/checkout?" in done.err
-    assert "there is no StatefulSet checkout here; did you mean statefulset/checkout-db" in done.err
+    assert f"there is no Deployment checkot in namespace {stage.namespace}; did" in done.err
+    assert "did you mean deployment/checkout?" in done.err
+    assert f"there is no StatefulSet checkout in namespace {stage.namespace}; did" in done.err
+    assert "did you mean statefulset/checkout-db" in done.err
     source = sync("--source", "configmap/ap")
     assert source.code == Exit.FAILED
     assert "no workload here that opted in uses ConfigMap ap; did you mean app?" in source.err
@@ -253,7 +255,9 @@ def test_without_the_digest_key_of_the_records_nothing_is_written(
     web = stage.make(build.deployment("web", uses=["secret/db"], annotations=ENABLED))
     sync()
     before = stage.record(web)
-    elsewhere = another().namespace
+    there = another()
+    elsewhere = there.namespace
+    there.make(build.secret(), build.deployment("web", uses=["secret/db"], annotations=ENABLED))
     where = ("-n", stage.namespace, "--kubeconfig", cluster.kubeconfig("admin"))
 
     done = reroll("sync", *where, "--controller-namespace", elsewhere)
@@ -306,7 +310,7 @@ USAGE = {
     ("--timeout", "soon"): "--timeout: 'soon' is not a duration",
     ("-l", "a in b", "-A"): "is no label selector",
     ("deployment/web", "-l", "a=b"): "name workloads, or select them with -l or -A; not both",
-    ("pod/web",): "'pod/web' names no workload",
+    ("web",): "'web' names no workload",
 }
 
 

@@ -132,3 +132,13 @@ v1beta1
 {{- $settings := include "reroll.settings" . | fromYaml -}}
 {{- if get $settings "probes" }}probes{{ else if include "reroll.port" . }}http{{ end -}}
 {{- end -}}
+
+{{/* Which namespaces it looks at, in words. */}}
+{{- define "reroll.scope" -}}
+{{- with index .Values.settings "namespaces" -}}
+{{- join ", " . -}}
+{{- else -}}
+{{- with index .Values.settings "namespace-selector" }}the namespaces with the labels {{ . }}{{ else }}the whole cluster{{ end -}}
+{{- with index .Values.settings "exclude-namespaces" }}, except {{ join ", " . }}{{ end -}}
+{{- end -}}
+{{- end -}}

@@ -14,8 +14,8 @@ import msgspec
 from reroll.core.model.key import Key
 from reroll.core.model.metadata import Metadata
 from reroll.core.model.podspec import given
-from reroll.core.tables.kinds import Kind
 from reroll.kube.view import ListedWorkload, View
+from reroll.settings.table import Settings
 
 OURS = "Reroll"
 
@@ -116,4 +116,5 @@ class Survey(NamedTuple):
     """Annotations that cannot be used."""
 
 
-Surveyor = Callable[[View, Iterable[Kind]], Awaitable[Survey]]
+Surveyor = Callable[[View, Settings], Awaitable[Survey]]
+"""The settings are those of the controller: only what it looks at is surveyed."""

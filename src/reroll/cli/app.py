@@ -23,6 +23,7 @@ COMMANDS: dict[str, str] = {
     "restart": "replace the pods of workloads, with a reason, and wait",
     "hold": "keep workloads, or a namespace, from rolling",
     "release": "end a hold; what was held back rolls now",
+    "status": "each workload that is opted in: last roll, rollout, what holds it",
     "plan": "what would roll now, or if a change were made",
     "migrate": "come from Reloader or Wave: what they do, as settings of Reroll",
     "attach": "after a deploy: let revisions own the configs they use",

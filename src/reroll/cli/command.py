@@ -28,10 +28,14 @@ from reroll.kube.client import Client
 from reroll.kube.errors import ApiError, ConfigError, Unauthorized
 from reroll.kube.view import View
 from reroll.settings.resolve import SettingsError, resolve
-from reroll.settings.table import Settings
+from reroll.settings.table import SETTINGS, Settings
 
 if TYPE_CHECKING:
+    from reroll.answers.finder import Choice, Installed
     from reroll.engine.listing import Listing
+
+PLACES = frozenset(("namespace", "lease", "kubeconfig", "context"))
+"""Settings that say which cluster and which controller is meant, and nothing of what it does."""
 
 
 class Context:
@@ -51,13 +55,51 @@ class Context:
         self._workloads = workloads or getattr(args, "workloads", None) or ()
         said = getattr(args, "all_namespaces", False)
         self._everywhere = said if everywhere is None else everywhere
+        self._installed: Installed | None = None
+        self.notes: list[str] = []
+        """What was said while the controller was looked for."""
+
+    @property
+    def has_settings(self) -> bool:
+        """Whether this shell was given the settings of the controller, and not only its place."""
+        variables = {row.variable for row in SETTINGS if row.name not in PLACES}
+        given = getattr(self.args, "config", None) or os.environ.get("REROLL_CONFIG")
+        return bool(given) or not variables.isdisjoint(os.environ)
+
+    async def learn(self, view: View) -> "Sequence[Installed]":
+        """Take the settings of the installation that looks at what was asked for, if there is one.
+
+        Settings that were given here count instead. Returns all installations that can be meant.
+        """
+        from reroll.answers.finder import find
+
+        if self.has_settings:
+            return ()
+        search = await find(view, self.choice, view.namespace)
+        self._installed = search.best
+        self.notes += search.notes
+        return search.candidates
+
+    @property
+    def choice(self) -> "Choice":
+        """What this shell says of the controller that is meant."""
+        from reroll.answers.finder import Choice
+
+        lease = getattr(self.args, "lease", None) or os.environ.get("REROLL_LEASE", "")
+        return Choice(self._given.namespace, lease)
+
+    @property
+    def settings(self) -> Settings:
+        """The settings of the controller: its own once `learn` found it, else those given here."""
+        return self._installed.settings if self._installed else self._given
 
     @cached_property
-    def settings(self) -> Settings:
+    def _given(self) -> Settings:
         """The settings of the controller, as far as this shell knows them."""
         path = self.args.config or os.environ.get("REROLL_CONFIG") or ""
-        home = getattr(self.args, "controller_namespace", None)
-        flags = {"namespace": home} if home else {}
+        named = {"namespace": "controller_namespace", "lease": "lease"}
+        said = {name: getattr(self.args, flag, None) for name, flag in named.items()}
+        flags = {name: text for name, text in said.items() if text}
         try:
             return resolve(flags, os.environ, read_yaml(path, "config file") if path else {}, path)
         except SettingsError as error:
@@ -69,19 +111,36 @@ class Context:
         """The kinds that there are, with those of the config file."""
         return self.settings.tables
 
+    def check_usage(self) -> None:
+        """Report wrong usage before the cluster is asked.
+
+        A kind that is not known here may be one of those that the controller's settings add.
+        """
+        is_final, tables = self.has_settings, self.tables
+        words = [each for each in self._workloads if is_final or "/" not in each.strip("/")]
+        for each in words:
+            workload_target(each, tables)
+        self.selector  # noqa: B018  it raises what is wrong
+
     @cached_property
     def selection(self) -> "Selection":
         """From the arguments `workloads`, `--selector` and `--all-namespaces`."""
-        text, tables = getattr(self.args, "selector", None) or "", self.tables
+        tables = self.tables  # Settings that cannot be used are reported whatever was selected.
         named = tuple(workload_target(each, tables) for each in self._workloads)
-        if named and (text or self._everywhere):
+        return Selection(named, self.selector)
+
+    @cached_property
+    def selector(self) -> Selector:
+        """From the arguments `--selector` and `--all-namespaces`, which go with no names."""
+        text = getattr(self.args, "selector", None) or ""
+        if self._workloads and (text or self._everywhere):
             raise CommandError("name workloads, or select them with -l or -A; not both", Exit.USAGE)
         selector = parse_selector(text)
         if selector is None:
             raise CommandError(
                 f'-l: {text!r} is no label selector; use e.g. "team=shop,tier!=batch"', Exit.USAGE
             )
-        return Selection(named, selector)
+        return selector
 
     # The cluster
 
@@ -111,10 +170,13 @@ class Context:
         self, view: View, *, supposing: bool = False, make_key: bool = False
     ) -> "Listing":
         """The engine's listing of the selected workloads, see `Listing.fill`."""
-        from reroll.engine.listing import KeyMissingError, Listing
+        from reroll.engine.listing import Listing
+        from reroll.engine.listing_keys import KeyMissingError
 
+        await self.learn(view)
         selection, settings = self.selection, self.settings
         listing = Listing(view, self.clock, settings, settings.namespace or view.home)
+        listing.notes += self.notes
         try:
             await listing.fill(
                 selection.holds, selection.kinds, supposing=supposing, make_key=make_key
@@ -122,7 +184,7 @@ class Context:
         except KeyMissingError as error:
             raise CommandError(str(error)) from None
         known, lent = (*listing.workloads, *listing.others), listing.world.lenders.lent()
-        selection.check(known, view.gaps, lent, listing.owned)
+        selection.check(known, view.gaps, lent, listing.owned, view.namespace)
         return listing
 
 
@@ -148,6 +210,7 @@ class Selection(NamedTuple):
         gaps: Iterable[str],
         lenders: Mapping[Key, Key] = MappingProxyType({}),
         owned: Mapping[Key, Key] = MappingProxyType({}),
+        namespace: str | None = None,
     ) -> None:
         """Every name has to be there; what may not be listed may be.
 
@@ -158,7 +221,9 @@ class Selection(NamedTuple):
         there = {(key.kind, key.name) for key in known}
         missing = [(kind.name, name) for kind, name in self.named if (kind.name, name) not in there]
         if missing:
-            sentences = [hints.get(each) or missing_sentence(*each, known) for each in missing]
+            sentences = [
+                hints.get(each) or missing_sentence(*each, known, namespace) for each in missing
+            ]
             raise CommandError("; ".join([*sentences, *gaps]))
 
 

@@ -24,14 +24,18 @@ def add_controller_flags(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--controller-namespace",
         metavar="NAME",
-        help="where the controller runs and its digest key is (also $REROLL_NAMESPACE; "
-        "default: namespace of the context)",
+        help="where the controller runs (also $REROLL_NAMESPACE; default: it is looked for)",
+    )
+    group.add_argument(
+        "--lease",
+        metavar="NAME",
+        help="the controller with this Lease, where a namespace has several (also $REROLL_LEASE)",
     )
     group.add_argument(
         "--config",
         metavar="FILE",
-        help="the controller's settings, so that decisions are the same (also $REROLL_CONFIG, "
-        "and every $REROLL_… of `reroll run`)",
+        help="settings to decide with instead of the controller's own (also $REROLL_CONFIG, and "
+        "every $REROLL_… of `reroll run`)",
     )
 
 

@@ -22,13 +22,15 @@ from reroll.core.tables import limits
 from reroll.core.tables.reasons import Reason, Severity
 from reroll.kube import resources, wire
 from reroll.kube.client import Client
-from reroll.kube.errors import ApiError, Throttled, Unavailable
+from reroll.kube.errors import ApiError, NotFound, Throttled, Unavailable
 
 TRIES = 3
 GATHER_FOR = 30.0
 """Seconds after which a source gets its Event."""
 PATIENCE = 2.0
 """Seconds that an Event waits for rolls at most."""
+TERMINATING = "NamespaceTerminating"
+"""The cause of a refusal to make anything in a namespace that is being deleted."""
 log = Log("reroll.events")
 
 Identify = Callable[[Key], tuple[str, str]]
@@ -220,6 +222,8 @@ class Recorder(Sink):
             except (Throttled, Unavailable) as error:
                 await asyncio.sleep(error.retry_after or self._clock.jitter(2.0**attempt))
             except ApiError as error:
+                if TERMINATING in error.causes or isinstance(error, NotFound):
+                    return  # The namespace is gone or going, and its Events with it: none is lost.
                 self._drop()
                 log.warning("event lost", namespace=namespace, error=str(error))
                 return

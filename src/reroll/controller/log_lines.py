@@ -18,7 +18,7 @@ class LogLines(Sink):
             strategy=report.strategy,
             because=report.message,
             stamp=report.stamp,
-            seconds="" if report.seconds is None else round(report.seconds, 3),
+            seconds=None if report.seconds is None else round(report.seconds, 3),
         )
 
     def problems(self, report: Report, problems: tuple[Problem, ...]) -> None:

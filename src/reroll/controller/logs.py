@@ -17,8 +17,10 @@ class Log:
         self._logger = logging.getLogger(name)
 
     def _log(self, level: int, message: str, fields: dict[str, Any]) -> None:
+        """An empty field is left out, so that a field has the same type in every line."""
         if self._logger.isEnabledFor(level):
-            self._logger.log(level, message, extra={_FIELDS: fields})
+            there = {name: value for name, value in fields.items() if value not in ("", None)}
+            self._logger.log(level, message, extra={_FIELDS: there})
 
     def debug(self, message: str, **fields: Any) -> None:
         self._log(logging.DEBUG, message, fields)
@@ -47,7 +49,7 @@ class JsonFormatter(logging.Formatter):
 class TextFormatter(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         fields = getattr(record, _FIELDS, {})
-        shown = " ".join(f"{key}={_quoted(value)}" for key, value in fields.items() if value != "")
+        shown = " ".join(f"{key}={_quoted(value)}" for key, value in fields.items())
         line = f"{_time(record)[11:19]} {record.levelname:<7} {record.getMessage():<10} {shown}"
         return line.rstrip()
 

@@ -24,8 +24,9 @@ from reroll.core.tables.fields import PINNABLE
 from reroll.core.tables.kinds import Kind
 from reroll.core.tables.reasons import Reason
 from reroll.core.tables.source_kinds import SOURCE_KINDS, Watched
-from reroll.engine import keyring, record_backup
+from reroll.engine import record_backup
 from reroll.engine.feeds import MountFeed
+from reroll.engine.listing_keys import Unlocking, needs_key
 from reroll.engine.observer import Decision, Observer
 from reroll.kube import api, resources, watch
 from reroll.kube.errors import Forbidden, Malformed, NotFound
@@ -49,10 +50,6 @@ class Listed(NamedTuple):
         return Key(self.kind.name, metadata.namespace, metadata.name)
 
 
-class KeyMissingError(Exception):
-    """Digests of Secrets cannot be made, or not compared with those of the records."""
-
-
 Choice = Callable[[Kind, Manifest], bool]
 
 
@@ -61,6 +58,7 @@ class Listing:
 
     def __init__(self, view: View, clock: Clock, settings: Settings, home: str) -> None:
         self._view = view
+        self._all_keyed = settings.foreign_hashes == "keyed"
         self.notes: list[str] = []
         """What people should know, though nothing of what they asked for is missing."""
         self.observer = Observer(view.client, clock, settings, home, problem=self._problem)
@@ -69,6 +67,7 @@ class Listing:
         """Those that were selected, in the order of the table of kinds, then by name."""
         self.others: list[Key] = []
         """Those that were not."""
+        self._runners: dict[Key, tuple[Kind, Manifest]] = {}
         self.owned: dict[Key, Key] = {}
         """What belongs to another workload, and is none itself."""
 
@@ -86,18 +85,19 @@ class Listing:
         """Read everything that decisions about the chosen workloads need.
 
         `kinds`: only these, by name. `supposing`: also what those use that are not opted in, as if
-        they were. `make_key`: for whoever writes records. Without it there may be no key, and then
-        nothing is known of Secrets, which is a gap.
+        they were. `make_key`: for those who write records. Without it there may be no key, and then
+        nothing is known of Secrets, which is a gap. Where nothing is digested with a key, none is
+        read.
         """
         await self._namespaces()
         found = await self._list(chosen, frozenset(kinds) or frozenset(self.kinds))
         if supposing:
             self.world.suppose(_key(kind, manifest) for kind, manifest in found)
-        await self._unlock(found, make=make_key)
         if any((record := _record(manifest)) and record.pins is not None for _, manifest in found):
             await self._copies()
         for kind, manifest in found:
             self.world.workload_seen(kind, manifest)
+        await self._unlock(make=make_key)
         await self._recall()
         await self._mounts()
         await self.observer.reader.catch_up()
@@ -119,13 +119,18 @@ class Listing:
             return Decision(key, without_action(Reason.OPTED_OUT))
         return decision
 
-    def distrust(self, decision: Decision) -> None:
+    def running(self, key: Key) -> tuple[Kind, Manifest]:
+        """What runs the pods of a selected workload: itself, or a Rollout with its template."""
+        listed = self.workloads.get(key)
+        return (listed.kind, listed.manifest) if listed else self._runners[key]
+
+    def distrust(self, decision: Decision, older: tuple[Key, ...]) -> None:
         """Have it roll for the sources that its pods are older than, by its own strategy."""
         tracked, snapshot = self.world.workloads.get(decision.key), decision.snapshot
-        if tracked is None or snapshot is None or not decision.older:
+        if tracked is None or snapshot is None or not older:
             return
         home, record = decision.key.namespace, snapshot.record or decision.plan.record
-        entries = [r.entry(home) for r in snapshot.references if r.source in decision.older]
+        entries = [r.entry(home) for r in snapshot.references if r.source in older]
         if record is not None:
             digests = {**record.s, **dict.fromkeys(entries, "?")}
             tracked.doubt = msgspec.structs.replace(record, s=digests)
@@ -159,7 +164,10 @@ class Listing:
                 "grant `get` on namespaces"
             )
             return []
-        except (Malformed, NotFound):
+        except NotFound:
+            self._view.gaps.append(f"namespace {name} does not exist")
+            return []
+        except Malformed:
             return []
         return [stub]
 
@@ -171,7 +179,8 @@ class Listing:
         lenders = [row for row in self.kinds.values() if row.borrows_template]
         for row in lenders:
             for manifest in listed[rows.index(row)] if row in rows else await self._every(row):
-                self.world.lends(row, manifest)
+                if self.world.lends(row, manifest):
+                    self._runners[_key(row, manifest)] = row, manifest
         # Nobody asked for them.
         self.notes += self._view.gaps[known:]
         del self._view.gaps[known:]
@@ -207,6 +216,12 @@ class Listing:
             if len(self._view.gaps) == known:
                 self.world.copies.listed(row.name, self._view.namespace)
 
+    async def _unlock(self, *, make: bool) -> None:
+        place, world = self.observer.digest_keys, self.world
+        tracked, tables = world.workloads.values(), world.tables
+        keyed = [one for one in tracked if needs_key(one, tables, all_keyed=self._all_keyed)]
+        await Unlocking(self._view.client, place, self._view.gaps, make=make).unlock(world, keyed)
+
     async def _recall(self) -> None:
         """Records that another writer removed, if a controller wrote them down."""
         entries: list[record_backup.Entry] = []
@@ -231,39 +246,6 @@ class Listing:
 
     def _malformed(self, error: Malformed) -> None:
         self._view.gaps.append(str(error))
-
-    # The digest key
-
-    async def _unlock(self, found: list[tuple[Kind, Manifest]], *, make: bool) -> None:
-        """The key of the records; without it nothing is known of the Secrets in them."""
-        place = self.observer.digest_keys
-        used = {record.k for _, manifest in found if (record := _record(manifest)) and record.k}
-        try:
-            keys = await keyring.find(self._view.client, place.namespace, place.name)
-        except Forbidden:
-            self._locked(f"{place} may not be read; grant `get` on it", make=make)
-            return
-        if keys is None and used:
-            self._locked(f"{place}, the digest key of the records here, does not exist", make=make)
-            return
-        if keys is None and make:
-            keys = await keyring.load(self._view.client, place.namespace, place.name)
-        ring, ids = keys or keyring.throwaway()
-        if unknown := used - ids.known:
-            names = ", ".join(sorted(unknown))
-            why = f"{place} does not hold the digest key {names} of the records: it was lost, or"
-            self._locked(
-                f"{why} is that of another installation",
-                make=make,
-                then="Secrets of these are compared by version alone",
-            )
-        self.world.rekey(ring, ids)
-
-    def _locked(self, why: str, *, make: bool, then: str = "nothing is known of Secrets") -> None:
-        sentence = f"{why}; say where the controller runs with --controller-namespace"
-        if make:
-            raise KeyMissingError(sentence)
-        self._view.gaps.append(f"{sentence}; until then {then}")
 
 
 def _key(kind: Kind, manifest: Manifest) -> Key:

@@ -33,8 +33,6 @@ class Decision(NamedTuple):
     plan: Plan
     snapshot: Snapshot | None = None
     """What the decision looked at; `None` for a workload that is not managed, or gone."""
-    older: tuple[Key, ...] = ()
-    """Sources that some of its pods are older than, though nothing is to be written for them."""
 
 
 class Observer:

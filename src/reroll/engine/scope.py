@@ -69,6 +69,7 @@ def dialects(settings: Settings) -> Dialects:
         on_create=settings.reload_on_create,
         on_delete=settings.reload_on_delete,
         plain=_plain(settings),
+        features=frozenset(settings.features),
     )
     return Dialects([row for row in DIALECTS if row.name in settings.dialects], options)
 

@@ -217,7 +217,8 @@ class World:
         if found.enabled is not True and told.key in self._supposed:
             enabled = {**told.workload, ENABLED: "true"}
             supposed = self.dialects.policy(told._replace(workload=enabled))
-            found = msgspec.structs.replace(supposed, enabled=found.enabled)
+            problems = found.problems
+            found = msgspec.structs.replace(supposed, enabled=found.enabled, problems=problems)
         if self._scope.at_once:
             found = msgspec.structs.replace(found, debounce=timedelta())
         return found

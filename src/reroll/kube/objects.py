@@ -69,6 +69,10 @@ class Stage(msgspec.Struct, gc=False, rename="camel"):
 
     reason: str = ""
     started_at: datetime | None = None
+    exit_code: int | None = None
+
+
+_STARTING = frozenset(("", "ContainerCreating", "PodInitializing", "Completed"))
 
 
 class ContainerState(msgspec.Struct, gc=False):
@@ -77,9 +81,20 @@ class ContainerState(msgspec.Struct, gc=False):
     terminated: Stage | None = None
 
 
-class ContainerStatus(msgspec.Struct, gc=False):
+class ContainerStatus(msgspec.Struct, gc=False, rename="camel"):
     name: str
     state: ContainerState = msgspec.field(default_factory=ContainerState)
+    last_state: ContainerState | None = None
+
+    @property
+    def trouble(self) -> str:
+        """Why it does not start, in the kubelet's word, with its exit code; nothing if it may."""
+        stage = self.state.waiting or self.state.terminated
+        if stage is None or stage.reason in _STARTING:
+            return ""
+        ended = self.state.terminated or (self.last_state and self.last_state.terminated)
+        is_told = ended and ended.exit_code is not None
+        return f"{stage.reason} (exit {ended.exit_code})" if ended and is_told else stage.reason
 
 
 class PodStatus(msgspec.Struct, gc=False, rename="camel"):
@@ -90,7 +105,6 @@ class PodStatus(msgspec.Struct, gc=False, rename="camel"):
     init_container_statuses: list[ContainerStatus] | None = None
 
 
-_STARTING = frozenset(("", "ContainerCreating", "PodInitializing", "Completed"))
 _TEMPLATE_HASHES = ("pod-template-hash", "rollouts-pod-template-hash", "controller-revision-hash")
 
 
@@ -121,6 +135,11 @@ class Pod(msgspec.Struct, gc=False):
         """It has not ended, and is not on its way out."""
         return not self.is_over and not self.is_leaving
 
+    @property
+    def has_running_container(self) -> bool:
+        """A container runs, rather than waits to be started or to be started again."""
+        return any(one.state.running for one in given(self.status.container_statuses))
+
     def is_older_than(self, moment: datetime) -> bool:
         created = self.metadata.creation_timestamp
         # Kubernetes keeps whole seconds: a pod of the same second may be older.
@@ -137,9 +156,8 @@ class Pod(msgspec.Struct, gc=False):
         """Why it does not start, in the kubelet's word; nothing if it may still be starting."""
         status = self.status
         for one in (*given(status.init_container_statuses), *given(status.container_statuses)):
-            stage = one.state.waiting or one.state.terminated
-            if stage and stage.reason not in _STARTING:
-                return stage.reason
+            if one.trouble:
+                return one.trouble
         return "Failed" if status.phase == "Failed" else ""
 
 

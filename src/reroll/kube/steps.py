@@ -224,11 +224,13 @@ def _needs_list(state: State, error: ApiError) -> bool:
 
 
 def _pausing(state: State, error: ApiError, pace: Pace) -> State:
+    if error.reason == SILENCE and state.phase is Phase.WATCH:
+        # A server promises no bookmarks, and where nothing happens it may leave them out: what was
+        # silent once is opened again, and only what cannot be opened is a failure.
+        return replace(state, silent=True, problem=None, backoff=0.0)
     failures = state.failures + 1
     wait, backoff = error.retry_after or 0.0, pace.after(failures)
     slower = replace(state, failures=failures, wait=wait, backoff=backoff, health="failing")
-    if error.reason == SILENCE and state.phase is Phase.WATCH:
-        slower = replace(slower, silent=True)
     return slower if isinstance(error, Throttled) else _impatient(slower)
 
 

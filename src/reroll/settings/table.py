@@ -171,7 +171,7 @@ class Settings(msgspec.Struct, frozen=True):
         FeatureNames,
         About(
             RUN,
-            "what it should have the rights for beside rolling; one that lacks something is told",
+            "what workloads may ask for beside rolling, and what it needs rights for",
             "evict,revisions",
         ),
     ] = FeatureNames(tuple(one.value for one in OPTIONAL if one in DEFAULT))

@@ -7,11 +7,11 @@ from typing import Any
 import msgspec
 from tests.support import build
 
-from reroll.answers.audit.judge import AuditedPod, judge
-from reroll.answers.audit.report import Audited, controller_of, owner, rows
+from reroll.answers.audit.report import Audited, rows
 from reroll.core.model.key import Key
 from reroll.core.observe.provenance import Write, Writes
 from reroll.core.observe.staleness import Finding, Verdict
+from reroll.engine.owned_pods import AuditedPod, controller_of, judge, owner
 
 START = datetime(2026, 5, 1, 10, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)

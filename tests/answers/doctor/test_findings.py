@@ -14,8 +14,9 @@ from reroll.answers.doctor import admission, injections, installation, keys, rig
 from reroll.answers.doctor.admission import Admission
 from reroll.answers.doctor.findings import Finding, Level, worst
 from reroll.answers.doctor.injections import InjectionStatus
-from reroll.answers.doctor.installed_settings import OurContainer, Volume, _Mount, settings_source
 from reroll.answers.doctor.scrape import parse
+from reroll.answers.installations import installations
+from reroll.answers.installed_settings import OurContainer, Volume, _Mount, settings_source
 from reroll.core.model.injection import GROUP, PLURAL, VERSION
 from reroll.core.model.key import Key
 from reroll.core.model.metadata import Manifest
@@ -141,7 +142,7 @@ def test_features_follow_from_the_settings_that_switch_them_on() -> None:
     more = switched_on(Settings(webhook=":9443", injections=True, features=("revisions",)))
 
     assert Feature.EVICT in usual
-    assert usual.isdisjoint({Feature.WEBHOOK, Feature.INJECTIONS, Feature.REVISIONS})
+    assert usual.isdisjoint({Feature.WEBHOOK, Feature.INJECTIONS})
     assert {Feature.WEBHOOK, Feature.INJECTIONS, Feature.REVISIONS} <= more
     assert Feature.EVICT not in more
 
@@ -169,7 +170,7 @@ def deployment(image: str = "example.com/reroll:0.2.0", **more: Any) -> Manifest
 
 
 def found(*manifests: Manifest) -> list[installation.Installation]:
-    return installation.installations((KINDS[0], one) for one in manifests)
+    return installations((KINDS[0], one) for one in manifests)
 
 
 def with_ready(made: Manifest, ready: int) -> Manifest:
@@ -298,7 +299,7 @@ def test_records_with_a_key_that_is_not_there_are_counted() -> None:
     [finding] = keys.unknown({"b": 3}, "Secret x")
 
     assert finding.level.value == "warning"
-    assert finding.sentence.startswith("3 records have the digest key b, which Secret x does not")
+    assert finding.sentence.startswith("3 records made with the digest key b, which Secret x")
     assert list(keys.unknown({}, "Secret x")) == []
 
 

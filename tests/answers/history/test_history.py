@@ -2,17 +2,12 @@
 
 from datetime import UTC, datetime, timedelta
 
-from reroll.answers.history.history import (
-    RecordCopy,
-    ReportedEvent,
-    entries,
-    history,
-    keys_of,
-    source_of,
-)
+from reroll.answers.history.history import RecordCopy, entries, history, keys_of, source_of
 from reroll.core.model.key import Key
 from reroll.core.model.record import Record
 from reroll.core.observe.provenance import Write, Writes
+from reroll.core.tables.reasons import Reason
+from reroll.engine.our_events import ReportedEvent
 
 START = datetime(2026, 5, 1, 10, 0, 0, 250_000, tzinfo=UTC)
 WEB = Key("Deployment", "shop", "web")
@@ -96,6 +91,56 @@ def test_the_writer_is_told_only_where_it_is_still_known() -> None:
     found = history(copies, [], {APP: writes})
 
     assert [one.parts[0].by for one in found] == ["", "helm", ""]
+
+
+def test_a_manager_that_wrote_before_what_is_known_is_not_blamed() -> None:
+    """Made by `kubectl apply`, then patched twice: the first patch has left no trace."""
+    applied = Write("kubectl-client-side-apply", at(0), frozenset(("other",)), True)
+    patched = Write("kubectl-patch", at(7), frozenset(("level",)), True)
+    copies = [
+        RecordCopy(WEB, rolled(2, 5, "configmap/app"), "web-1"),
+        RecordCopy(WEB, rolled(3, 8, "configmap/app"), "web-2"),
+    ]
+
+    second, first = history(copies, [], {APP: Writes(at(0), (applied, patched))})
+
+    assert (second.parts[0].by, first.parts[0].by) == ("kubectl-patch", "")
+
+
+def test_a_manager_is_named_for_a_key_that_it_alone_owns() -> None:
+    wide = Write("helm", at(4), frozenset(("level", "other")), False)
+    labels = Write("labeller", at(6), frozenset(("other",)), False)
+    key = rolled(2, 5, "configmap/app#level")
+
+    [found] = history([RecordCopy(WEB, key)], [], {APP: Writes(at(0), (wide, labels))})
+    assert found.parts[0].by == "helm"
+    whole = rolled(2, 5, "configmap/app")
+    [found] = history([RecordCopy(WEB, whole)], [], {APP: Writes(at(0), (wide, labels))})
+    assert found.parts[0].by == ""
+
+
+def test_the_keys_of_older_rows_are_those_of_their_events() -> None:
+    events = [
+        ReportedEvent(WEB, at(1), "ConfigChanged", "configmap/app, secret/db changed (a, b)"),
+        ReportedEvent(WEB, at(2), "ConfigChanged", "configmap/app#level changed"),
+        ReportedEvent(WEB, at(3), "Held", f"{Reason.HELD.sentence} (incident 42)"),
+    ]
+
+    held, one_key, several = history([], events, {})
+
+    assert (several.keys, several.message) == (("a", "b"), "")
+    assert [part.entry for part in several.parts] == ["configmap/app", "secret/db"]
+    assert one_key.keys == ("level",)
+    assert held.message == "(incident 42)"
+
+
+def test_a_restart_is_shown_with_its_reason() -> None:
+    restarted = Record(2, at(5), "Restarted", {}, rolled=at(5))
+    said = ReportedEvent(WEB, at(5), "Restarted", f"{Reason.RESTARTED.sentence}: new kernel")
+
+    [found] = history([RecordCopy(WEB, restarted)], [said], {})
+
+    assert (found.message, found.origin) == ("new kernel", "record")
 
 
 def test_entries_of_records_are_read_back() -> None:

@@ -226,6 +226,7 @@ def test_a_roll_says_how_and_why_and_what_to_write(kind: Kind, strategy: Strateg
         rolled=NOW,
         by=["configmap/app"],
         keys=["a", "b"],
+        how=strategy.value,
         todo=Todo(strategy.value, NOW) if lasting else None,
     )
     assert found.changes == (Change(APP, "configmap/app", NEW, frozenset("ab")),)

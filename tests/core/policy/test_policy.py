@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from tests.core.build import HOME, configmap, reference, secret
 
 from reroll.core.dialects.reroll import ANNOTATIONS, SOURCE_LISTS, ignores, namespaces_in, policy
+from reroll.core.dialects.table import Dialects
 from reroll.core.model.key import Key
 from reroll.core.model.reference import Reference
 from reroll.core.policy.patterns import Pattern
@@ -142,7 +143,28 @@ def test_the_workload_goes_before_its_namespace_and_that_before_the_settings() -
 
 def test_without_annotations_it_is_the_default_itself() -> None:
     assert read({}, {}, SETTINGS) is SETTINGS
-    assert read({"state": "{}"}, {"unknown": "x"}, SETTINGS) is SETTINGS
+    assert read({"state": "{}"}, {}, SETTINGS) is SETTINGS
+
+
+@pytest.mark.parametrize(
+    ("key", "hint"),
+    [
+        ("enable", "did you mean reroll.dev/enabled?"),
+        ("stratgy", "did you mean reroll.dev/strategy?"),
+        ("source", "did you mean reroll.dev/sources?"),
+        ("banana", "see the reference of annotations"),
+    ],
+)
+def test_a_key_of_ours_that_means_nothing_is_a_problem_with_a_suggestion(
+    key: str, hint: str
+) -> None:
+    [on_workload] = read({key: "true"}, {}, SETTINGS).problems
+    [on_namespace] = read({}, {key: "true"}, SETTINGS).problems
+
+    assert on_workload.sentence.startswith(f"annotation reroll.dev/{key} on ")
+    assert on_workload.sentence.endswith(f" means nothing; {hint}")
+    assert "Namespace" in on_namespace.sentence
+    assert Dialects().may_be_in({f"reroll.dev/{key}": "true"}, {}, msgspec.Raw(b"{}")) is True
 
 
 @pytest.mark.parametrize(

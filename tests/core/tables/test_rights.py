@@ -16,11 +16,15 @@ def granted(rules: list[rights.Rule]) -> dict[str, set[str]]:
     return found
 
 
+PLAIN = rights.DEFAULT - {rights.Feature.REVISIONS}
+"""Without copies of sources, which have to be made and deleted."""
+
+
 def test_the_rights_for_all_kinds() -> None:
     looks = {"get", "list", "watch"}
     changes = {*looks, "patch"}
 
-    assert granted(rights.cluster(KINDS)) == {
+    assert granted(rights.cluster(KINDS, features=PLAIN)) == {
         "namespaces": {"list", "watch"},
         "configmaps": looks,
         "secrets": looks,
@@ -88,4 +92,4 @@ def test_a_feature_that_is_off_asks_for_nothing() -> None:
 def test_a_source_that_does_not_count_is_not_read() -> None:
     some = [source for source in SOURCE_KINDS if source.name != "Secret"]
 
-    assert "secrets" not in granted(rights.cluster(KINDS, sources=some))
+    assert "secrets" not in granted(rights.cluster(KINDS, sources=some, features=PLAIN))

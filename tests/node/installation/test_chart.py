@@ -35,7 +35,7 @@ def test_an_opted_in_workload_shows_its_new_page(
     assert len(stage.revisions(one)) == 2
     assert [event["reason"] for event in stage.events(one)] == ["ConfigChanged"]
     home = ("--controller-namespace", installed.home)
-    said = shell("doctor", *home)
+    said = shell("doctor", "-v", *home)
     assert "2 of 2 replicas are ready" in said
     assert amiss(said) == []
     said = shell("explain", "deployment/web", "-n", stage.namespace, *home)

@@ -61,7 +61,7 @@ def test_a_whole_cluster(
 
     rolls(stage, one, "two")
 
-    said = shell("doctor", "--controller-namespace", NAME)
+    said = shell("doctor", "-v", "--controller-namespace", NAME)
     assert "2 of 2 replicas are ready" in said
     assert amiss(said) == []
 

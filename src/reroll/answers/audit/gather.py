@@ -3,32 +3,21 @@
 Reads only. Of Secrets it reads the metadata; with certificates, also the certificates in them.
 """
 
-import asyncio
 from collections.abc import Iterable
 from typing import NamedTuple
 
 import msgspec
 
-from reroll.answers.audit.judge import AuditedPod, judge
-from reroll.answers.audit.report import (
-    Audited,
-    Certificates,
-    controller_of,
-    owner,
-    with_certificates,
-)
-from reroll.answers.configs import every_config
+from reroll.answers.audit.report import Audited, Certificates, with_certificates
 from reroll.core.model.key import Key
 from reroll.core.model.metadata import Metadata
 from reroll.core.observe.provenance import Writes, writes
 from reroll.core.observe.staleness import Known
+from reroll.engine.configs import every_config
+from reroll.engine.owned_pods import owned_pods
 from reroll.kube import resources
-from reroll.kube.objects import Stub
 from reroll.kube.view import View
 from reroll.x509 import Certificate, certificates
-
-MAKERS = (resources.REPLICA_SETS, resources.JOBS)
-"""What stands between a pod and its workload."""
 
 
 class _Public(msgspec.Struct, gc=False):
@@ -53,29 +42,12 @@ async def audit(
 ) -> Audit:
     """The pods that run and have the labels of `selector`."""
     known = await _known(view)
-    audited = await judged(view, selector, known, mounts_are_live=mounts_are_live)
+    pods = await owned_pods(view, selector, known, mounts_are_live=mounts_are_live)
+    audited = [Audited(pod.key, pod.workload, pod.facts.findings, pod.facts.runs) for pod in pods]
     if not read_certificates:
         return Audit(audited, {})
     there = await _certificates(view, audited)
     return Audit([with_certificates(each, there) for each in audited], there)
-
-
-async def judged(
-    view: View, selector: str | None, known: Known, *, mounts_are_live: bool = True
-) -> list[Audited]:
-    """What the pods that run have of the sources that are known."""
-    pods, makers = await asyncio.gather(
-        view.every(resources.PODS, AuditedPod, label_selector=selector), _makers(view)
-    )
-    return [
-        Audited(
-            key := Key("Pod", pod.metadata.namespace, pod.metadata.name),
-            owner(pod.metadata, key, makers),
-            tuple(judge(pod, known, mounts_are_live=mounts_are_live)),
-        )
-        for pod in pods
-        if pod.runs
-    ]
 
 
 async def _known(view: View) -> Known:
@@ -89,17 +61,6 @@ async def _known(view: View) -> Known:
         return written.get(source)
 
     return known
-
-
-async def _makers(view: View) -> dict[Key, Key]:
-    """The controllers of what makes pods."""
-    lists = await asyncio.gather(*(view.every(maker, Stub) for maker in MAKERS))
-    return {
-        Key(maker.kind, stub.metadata.namespace, stub.metadata.name): above
-        for maker, stubs in zip(MAKERS, lists, strict=True)
-        for stub in stubs
-        if (above := controller_of(stub.metadata))
-    }
 
 
 async def _certificates(view: View, audited: Iterable[Audited]) -> Certificates:

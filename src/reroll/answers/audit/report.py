@@ -6,9 +6,7 @@ from datetime import datetime
 import msgspec
 
 from reroll.core.model.key import Key
-from reroll.core.model.metadata import Metadata
 from reroll.core.observe.staleness import Finding, Verdict
-from reroll.kube.objects import controller
 from reroll.x509 import Certificate
 
 Certificates = Mapping[Key, tuple[Certificate, ...]]
@@ -24,6 +22,8 @@ class Audited(msgspec.Struct, frozen=True, gc=False):
     workload: Key
     """What makes it; itself, if nothing does."""
     findings: tuple[Finding, ...]
+    runs: bool = True
+    """One of its containers runs now."""
 
     def has(self, verdict: Verdict) -> bool:
         return any(finding.verdict is verdict for finding in self.findings)
@@ -42,19 +42,6 @@ class AuditRow(msgspec.Struct, frozen=True, gc=False):
     by: str
     certain: bool
     why: str
-
-
-def owner(metadata: Metadata, pod: Key, makers: Mapping[Key, Key]) -> Key:
-    """The workload of a pod: through its ReplicaSet or its Job to what makes those, if anything."""
-    found = controller_of(metadata) or pod
-    while (above := makers.get(found)) is not None:
-        found = above
-    return found
-
-
-def controller_of(metadata: Metadata) -> Key | None:
-    owner = controller(metadata)
-    return Key(owner.kind, metadata.namespace, owner.name) if owner else None
 
 
 def rows(audited: Iterable[Audited], *, each_pod: bool = False) -> list[AuditRow]:

@@ -95,10 +95,12 @@ def judge(found: Admission, uncovered: Sequence[Key], now: datetime) -> Iterator
         more = f" and {len(uncovered) - SHOWN} more" if len(uncovered) > SHOWN else ""
         yield PINS.problem(
             f"nothing rewrites the pods of {shown}{more}, which are pinned",
-            "`reroll pins install`; till then their pods get the configuration of the day",
+            "`reroll pins install`; until then their pods get what their sources hold",
         )
     elif not installed:
-        yield PINS.note("nothing rewrites pods; only who uses reroll.dev/revisions needs that")
+        yield PINS.note(
+            "nothing rewrites pods, which only workloads with reroll.dev/revisions need"
+        )
 
 
 def _policies(found: Admission) -> Iterator[Finding]:
@@ -134,7 +136,7 @@ def _webhook(name: str, hook: Hook, found: Admission, now: datetime) -> Finding:
     if bundle and not authorities:
         return PINS.problem(
             f"{name}: its caBundle holds no certificate: {blocks}",
-            "take the caBundle out; the controller writes it anew",
+            "take the caBundle out; the controller writes it again",
         )
     if late := [one for one in authorities if one.ends <= now]:
         return PINS.problem(

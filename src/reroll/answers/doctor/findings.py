@@ -53,3 +53,8 @@ class Check:
 
     def problem(self, sentence: str, todo: str) -> Finding:
         return Finding(self._name, Level.PROBLEM, sentence, todo)
+
+
+def counted(number: float, word: str) -> str:
+    """`1 record`, `2 records`."""
+    return f"{number:.0f} {word}{'' if number == 1 else 's'}"

@@ -13,15 +13,17 @@ import msgspec
 from reroll.answers.controllers import Lease, Survey, Surveyor
 from reroll.answers.doctor import injections, installation, keys, rights, rivals, scrape, server
 from reroll.answers.doctor.findings import Check, Finding, Level
-from reroll.answers.doctor.installation import LEASE, Installation
-from reroll.answers.doctor.installed_settings import installed_settings
+from reroll.answers.doctor.installation import LEASE
 from reroll.answers.doctor.keys import KEY
 from reroll.answers.doctor.replicas import Replica, UnreadMetrics, from_urls, of_replicas, running
 from reroll.answers.doctor.rewriting import rewriting
 from reroll.answers.doctor.rights import RIGHTS
 from reroll.answers.doctor.scrape import METRICS
 from reroll.answers.errors import AnswerError
+from reroll.answers.installations import Installation, installations
+from reroll.answers.installed_settings import installed_settings
 from reroll.clock import Clock
+from reroll.core.model.key import Key
 from reroll.core.model.metadata import Manifest
 from reroll.core.model.record import Record
 from reroll.core.tables.kinds import KINDS, Kind
@@ -61,6 +63,8 @@ class Wanted(NamedTuple):
     """The namespace of the controller; empty: it is looked for."""
     account: str = ""
     """The service account of the controller; empty: that of its Deployment."""
+    lease: str = ""
+    """The Lease of the controller, where a namespace has several; empty: any."""
     metrics_urls: tuple[str, ...] = ()
     """Where replicas serve their metrics; none: their pods, through the API server."""
 
@@ -75,6 +79,10 @@ class Examination:
         self._clock, self._version = clock, version
         self._settings = wanted.settings or Settings()
         self._home = wanted.home or self._settings.namespace
+        self._ours: Key | None = None
+        """The Deployment of the installation that this is about."""
+        self._is_blind = False
+        """Deployments may not be listed, so a controller may be where nobody looked."""
 
     @property
     def home(self) -> str:
@@ -82,19 +90,20 @@ class Examination:
 
     async def run(self) -> list[Finding]:
         """Everything, each check whatever the others found."""
-        here = installation.installations(await self._deployments())
-        places = [each.key.namespace for each in here]
-        if places and not self._home and self.home not in places:
-            self._home = places[0]
-        learnt = [] if self._wanted.settings else await self._learn(here)
-        surveyed = await self._survey(self._view, self._settings.tables.kinds)
+        there = installations(await self._deployments())
+        self._home = self._home or self._likely_home(there)
+        learnt = [] if self._wanted.settings else await self._learn(there)
+        if self._wanted.settings:
+            self._ours = next((o.key for o in there if o.key.namespace == self.home), None)
+        here = [one for one in there if one.key == self._ours] if self._ours else []
+        surveyed = await self._survey(self._view, self._settings)
         replicas = await running(self._view, here)
         findings = [
             *learnt,
             *await self._server(),
-            *await self._controller(here, replicas),
+            *await self._controller(here, there, replicas),
             *await self._rights(here),
-            *await self._key(surveyed),
+            *await self._key(here, surveyed),
             *await self._metrics(replicas),
             *await rewriting(self._view, surveyed.workloads, self._clock),
             *await self._injections(),
@@ -104,16 +113,25 @@ class Examination:
         gaps = dict.fromkeys(self._view.gaps)
         return [*findings, *(LOOK.note(f"not looked at: {gap}") for gap in gaps)]
 
-    async def _learn(self, here: list[Installation]) -> list[Finding]:
+    def _likely_home(self, there: list[Installation]) -> str:
+        places = [one.key.namespace for one in there]
+        return next(iter(places), "") if self._view.home not in places else ""
+
+    async def _learn(self, there: list[Installation]) -> list[Finding]:
         """The settings of the controller, so that everything is looked at as it does."""
-        ours = next((each for each in here if each.key.namespace == self.home), None)
-        if ours is None:
-            return []
-        try:
-            self._settings = await installed_settings(self._view, ours.settings, self.home)
-        except AnswerError as error:
-            return [SETTINGS.problem(str(error), "or give this command the controller's --config")]
-        return [SETTINGS.ok(f"looking as {ours.key} is told to")]
+        problems = []
+        for one in (one for one in there if one.key.namespace == self.home):
+            self._ours = self._ours or one.key
+            try:
+                settings = await installed_settings(self._view, one.settings, self.home)
+            except AnswerError as error:
+                todo = "or give this command the controller's --config"
+                problems.append(SETTINGS.problem(str(error), todo))
+                continue
+            if self._wanted.lease in {"", settings.lease}:
+                self._ours, self._settings = one.key, settings
+                return [SETTINGS.ok(f"the settings are those of {one.key}")]
+        return problems
 
     # The API server
 
@@ -170,10 +188,13 @@ class Examination:
         if near.gaps:
             near = View(self._view.client, self.home, self._view.home)
             manifests = await near.every(resources.DEPLOYMENTS, Manifest)
+            self._is_blind = True
             self._view.gaps += near.gaps
         return [(DEPLOYMENT, manifest) for manifest in manifests]
 
-    async def _controller(self, here: list[Installation], replicas: list[Replica]) -> list[Finding]:
+    async def _controller(
+        self, here: list[Installation], there: list[Installation], replicas: list[Replica]
+    ) -> list[Finding]:
         where = f"Lease {self.home}/{self._settings.lease}"
         try:
             lease, before = await self._lease()
@@ -185,9 +206,12 @@ class Examination:
             held = lease is not None and leading.level in {Level.OK, Level.WARNING}
         versions = [(str(one.key), one.version) for one in here]
         versions += [(str(one), one.version) for one in replicas if one.version]
+        others = [str(one.key) for one in there if one not in here]
+        missing = installation.nowhere(self.home, others, held=held, is_blind=self._is_blind)
         return [
             *installation.deployments(here),
-            *(() if here else (installation.nowhere(held=held),)),
+            *(() if here else (missing,)),
+            *(installation.beside(others) if here else ()),
             leading,
             *installation.versions(versions, self._version),
         ]
@@ -205,27 +229,28 @@ class Examination:
         return await api.find(self._view.client, resources.LEASES, self.home, name, Lease)
 
     async def _rights(self, here: list[Installation]) -> list[Finding]:
-        theirs = (one.account for one in here if one.key.namespace == self.home)
-        account = self._wanted.account or next(theirs, "")
-        me = await self._me()
-        unknown = RIGHTS.note(
-            f"no Deployment tells the controller's service account: these are rights of {me}",
-            "name it with --service-account",
-        )
-        notes = [] if account else [unknown]
-        subject = Subject(self.home, account) if account else None
-        who = f"ServiceAccount {self.home}/{account}" if account else me
+        account = self._wanted.account or next((one.account for one in here), "")
+        if not account:
+            return [
+                RIGHTS.note(
+                    "the rights of the controller were not looked at: its service account is not "
+                    "known here",
+                    "name it with --service-account",
+                )
+            ]
+        me, subject = await self._me(), Subject(self.home, account)
+        who = f"ServiceAccount {self.home}/{account}"
         asked = questions_of(self._settings, self.home)
         try:
-            own = subject is None or subject.user == me
+            own = subject.user == me
             lacking = await access.ask(self._view.client, asked, None if own else subject)
         except Forbidden:
             unasked = RIGHTS.note(
                 f"the rights of {who} were not looked at: {me} may not ask about others",
                 "grant `create` on subjectaccessreviews, or run this as it",
             )
-            return [*notes, unasked]
-        return [*notes, *rights.judge(asked, lacking, who)]
+            return [unasked]
+        return list(rights.judge(asked, lacking, who))
 
     async def _me(self) -> str:
         body = {
@@ -238,18 +263,19 @@ class Examination:
             return "you"
         return msgspec.json.decode(raw, type=_Answer).status.user_info.username
 
-    async def _key(self, surveyed: Survey) -> list[Finding]:
+    async def _key(self, here: list[Installation], surveyed: Survey) -> list[Finding]:
         name, model = self._settings.digest_key, keyring.KeySecret
         where = f"Secret {self.home}/{name}"
         try:
             secret = await api.get(self._view.client, resources.SECRETS, self.home, name, model)
             ring, _ = keyring.read(secret)
         except NotFound:
-            return [keys.missing(where)]
+            return [keys.missing(where, is_installed=bool(here))]
         except Forbidden:
             return [KEY.note(f"{where} may not be read, which is as it should be for most people")]
         except Malformed as error:
-            return [KEY.problem(str(error), "see `reroll key status`")]
+            named = next((f"deployment/{o.key.name} -n {o.key.namespace}" for o in here), "")
+            return [keys.unusable(str(error), named)]
         current = (secret.metadata.annotations or {}).get(keyring.CURRENT)
         used = Counter(record.k for record in self._own_records(surveyed) if record.k)
         strange = {key_id: count for key_id, count in used.items() if key_id not in ring}
@@ -275,7 +301,8 @@ class Examination:
                 level = METRICS.problem if each.asked_for else METRICS.note
                 findings.append(level(f"{each.where} tells no metrics: {each.why}", ELSEWHERE))
         scrapes = [each for each in read if isinstance(each, scrape.Scrape)]
-        versions = [(each.where, each.version) for each in scrapes]
+        known = {str(one) for one in replicas if one.version}
+        versions = [(each.where, each.version) for each in scrapes if each.where not in known]
         judged = scrape.judge(scrapes)
         return [*findings, *judged, *installation.versions(versions, self._version)]
 

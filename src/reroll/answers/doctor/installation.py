@@ -3,95 +3,17 @@
 Pure: objects of the cluster in, findings out.
 """
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
-from typing import NamedTuple
-
-import msgspec
 
 from reroll.answers.controllers import Lease
 from reroll.answers.doctor.findings import Check, Finding
-from reroll.answers.doctor.installed_settings import (
-    OurContainer,
-    SettingsSource,
-    Volume,
-    settings_source,
-)
-from reroll.core.model.key import Key
-from reroll.core.model.metadata import Manifest, number_at, pick, replicas
-from reroll.core.model.podspec import given
-from reroll.core.model.unreadable import UNREADABLE
-from reroll.core.tables.kinds import Kind
+from reroll.answers.installations import Installation
+from reroll.core.model.names import several
 
 DEPLOYMENT = Check("Deployment")
 VERSION = Check("version")
 LEASE = Check("Lease")
-VERSION_LABEL = "app.kubernetes.io/version"
-_VERSION = re.compile(r"v?\d+\.\d+")
-
-
-class _PodSpec(msgspec.Struct, gc=False, rename="camel"):
-    containers: list[OurContainer] | None = None
-    service_account_name: str | None = None
-    volumes: list[Volume] | None = None
-
-
-class _Template(msgspec.Struct, gc=False):
-    spec: _PodSpec = msgspec.field(default_factory=_PodSpec)
-
-
-class _Selector(msgspec.Struct, gc=False, rename="camel"):
-    match_labels: dict[str, str] | None = None
-
-
-class Installation(NamedTuple):
-    """One Deployment of the controller."""
-
-    key: Key
-    replicas: int
-    ready: int
-    version: str
-    """What its label says, else the tag of its image; empty if neither names one."""
-    account: str
-    selector: str
-    """Of its pods, as a label selector."""
-    settings: SettingsSource
-
-
-def installations(found: Iterable[tuple[Kind, Manifest]]) -> list[Installation]:
-    listed = (_installation(kind, manifest) for kind, manifest in found)
-    return sorted((one for one in listed if one is not None), key=lambda one: one.key)
-
-
-def _installation(kind: Kind, manifest: Manifest) -> Installation | None:
-    try:
-        raw = pick(manifest, kind.template)
-        template = msgspec.json.decode(raw, type=_Template) if raw else _Template()
-        raw = pick(manifest, ("spec", "selector"))
-        selector = msgspec.json.decode(raw, type=_Selector) if raw else _Selector()
-    except UNREADABLE:
-        return None
-    ours = next((one for one in given(template.spec.containers) if one.is_ours), None)
-    if ours is None:
-        return None
-    metadata = manifest.metadata
-    labels = (selector.match_labels or {}).items()
-    return Installation(
-        Key(kind.name, metadata.namespace, metadata.name),
-        replicas(kind, manifest),
-        number_at(manifest, ("status", "readyReplicas")),
-        (metadata.labels or {}).get(VERSION_LABEL) or tagged_version(ours.image),
-        template.spec.service_account_name or "default",
-        ",".join(f"{name}={value}" for name, value in sorted(labels)),
-        settings_source(ours, given(template.spec.volumes)),
-    )
-
-
-def tagged_version(image: str) -> str:
-    """The version that the tag of an image names; empty where it names none, as `latest` does."""
-    tag = image.partition("@")[0].rpartition("/")[2].partition(":")[2]
-    return tag if _VERSION.match(tag) else ""
 
 
 def deployments(found: Sequence[Installation]) -> Iterator[Finding]:
@@ -112,17 +34,34 @@ def deployments(found: Sequence[Installation]) -> Iterator[Finding]:
             )
         else:
             yield DEPLOYMENT.ok(f"{one.key}: {one.ready} of {one.replicas} replicas are ready")
-    if len(found) > 1:
+
+
+def beside(others: Sequence[str]) -> Iterator[Finding]:
+    """Other installations of the cluster."""
+    if others:
         yield DEPLOYMENT.note(
-            f"there are {len(found)} installations",
-            "each needs its own --lease and namespaces, so that no workload has two",
+            f"there is another installation: {several(others)}"
+            if len(others) == 1
+            else f"there are {len(others)} other installations: {several(others)}",
+            "each needs its own --lease and namespaces; look at one with --controller-namespace",
         )
 
 
-def nowhere(*, held: bool) -> Finding:
-    """There is no Deployment."""
+def nowhere(home: str, others: Sequence[str], *, held: bool, is_blind: bool) -> Finding:
+    """There is no Deployment of it in `home`; `is_blind`: others may be where nobody looked."""
     if held:
-        return DEPLOYMENT.note("there is no Deployment of it, but somebody renews its Lease")
+        return DEPLOYMENT.note("there is no Deployment of it, but its Lease is renewed")
+    if others:
+        return DEPLOYMENT.problem(
+            f"there is no controller in namespace {home}; elsewhere there is {several(others)}",
+            "say which one is meant with --controller-namespace",
+        )
+    if is_blind:
+        return DEPLOYMENT.note(
+            f"no controller was seen in namespace {home}, and Deployments of other namespaces may "
+            "not be listed",
+            "say where it runs with --controller-namespace",
+        )
     return DEPLOYMENT.problem(
         "there is no controller here: no Deployment of it, and nobody renews its Lease",
         "install the chart, or say where it is with --controller-namespace",
@@ -172,6 +111,11 @@ def lease(
             "let both follow a time server: times in `explain` and `history` are wrong till then",
         )
     return LEASE.problem(
-        f"{where} is held by {holder}, who has not renewed it since {found.spec.renew_time}",
+        f"{where} is held by {holder}, who has not renewed it since "
+        f"{_second(found.spec.renew_time)}",
         "see the log of that replica; another takes over when one is ready",
     )
+
+
+def _second(at: datetime | None) -> str:
+    return f"{at:%Y-%m-%dT%H:%M:%SZ}" if at else "it took it"

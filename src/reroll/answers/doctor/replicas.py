@@ -5,8 +5,8 @@ from typing import NamedTuple
 import msgspec
 
 from reroll.answers.controllers import ControllerContainer
-from reroll.answers.doctor.installation import Installation, tagged_version
 from reroll.answers.doctor.scrape import Scrape, parse
+from reroll.answers.installations import Installation, tagged_version
 from reroll.core.model.metadata import Metadata
 from reroll.core.model.podspec import given
 from reroll.http.fetch import fetch

@@ -18,4 +18,8 @@ def judge(asked: Sequence[Question], lacking: Sequence[Question], who: str) -> I
             )
         else:
             count = sum(question.feature is feature for question in asked)
-            yield RIGHTS.ok(f"{feature.value}: {who} has all {count} rights")
+            yield RIGHTS.ok(f"{feature.value}: {who} has {_all(count)}")
+
+
+def _all(count: int) -> str:
+    return "the one right it needs" if count == 1 else f"all {count} rights it needs"

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from reroll.answers.controllers import OURS, Survey, rivals
-from reroll.answers.doctor.findings import Check, Finding
+from reroll.answers.doctor.findings import Check, Finding, counted
 
 OTHERS = Check("other controllers")
 ANNOTATIONS = Check("annotations")
@@ -29,12 +29,12 @@ def others(found: Survey) -> Iterator[Finding]:
 def annotations(found: Survey) -> Iterator[Finding]:
     problems = found.problems
     for problem in problems[:SHOWN]:
-        yield ANNOTATIONS.warning(problem, "correct it; the rest of what is said there counts")
+        yield ANNOTATIONS.warning(problem, "correct it; its other annotations count")
     if len(problems) > SHOWN:
         yield ANNOTATIONS.warning(
             f"{len(problems) - SHOWN} more annotations cannot be used", "see `reroll migrate check`"
         )
     if not problems:
         yield ANNOTATIONS.ok(
-            f"{found.opted_in} workloads are opted in, and all their annotations are good"
+            f"{counted(found.opted_in, 'workload')} opted in, and no annotation is bad"
         )

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from reroll.answers.doctor.findings import Check, Finding
+from reroll.answers.doctor.findings import Check, Finding, counted
 
 METRICS = Check("metrics")
 SILENT = 200.0
@@ -122,7 +122,7 @@ def _work(one: Scrape) -> Iterator[Finding]:
         )
     if lost := one.value("reroll_events_dropped_total"):
         yield METRICS.warning(
-            f"{one.where} could not write {lost:.0f} Events", "see its log for why"
+            f"{one.where} could not write {counted(lost, 'Event')}", "see its log for why"
         )
     for reason in TROUBLES:
         count = sum(
@@ -130,6 +130,6 @@ def _work(one: Scrape) -> Iterator[Finding]:
         )
         if count:
             yield METRICS.note(
-                f"{one.where}: {count:.0f} decisions ended with {reason} since it started",
+                f"{one.where}: {counted(count, 'decision')} ended with {reason} since it started",
                 f"see `kubectl get events -A --field-selector reason={reason}`",
             )

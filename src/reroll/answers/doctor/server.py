@@ -51,7 +51,7 @@ OPTIONAL: tuple[OptionalApi, ...] = (
     OptionalApi(
         resources.INJECTIONS,
         "Injections are served: values can be put into other objects",
-        "Injections are not served; who wants them applies what `reroll crds` prints",
+        "Injections are not served; `reroll crds` prints what to apply for them",
     ),
 )
 MUTATING_POLICIES: tuple[wire.Resource, ...] = tuple(map(resources.admission_policies, VERSIONS))
@@ -68,7 +68,7 @@ class Served(NamedTuple):
 def judge(served: Served) -> Iterator[Finding]:
     yield _age(served.version)
     if served.streams:
-        yield API.ok("watches can begin with all there is (streaming lists)")
+        yield API.ok("it has streaming lists, so a start costs it little")
     elif served.streams is False:
         yield API.note(
             "it has no streaming lists: what there is comes by pages, which takes longer"

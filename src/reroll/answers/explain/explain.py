@@ -86,7 +86,7 @@ def explain(
 def _gates(snapshot: Snapshot, plan: Plan, now: datetime, dialects: Dialects) -> Iterator[Answer]:
     """What each gate said, in the words that the evidence about its pods allows."""
     for one in answers(snapshot, now, dialects):
-        is_said = one.holds and one.message in {Reason.UP_TO_DATE.sentence, plan.message}
+        is_said = one.holds and one.message == Reason.UP_TO_DATE.sentence
         yield one._replace(message=plan.message) if is_said else one
 
 

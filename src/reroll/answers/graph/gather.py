@@ -2,13 +2,13 @@
 
 import asyncio
 
-from reroll.answers.configs import Configs, every_config
 from reroll.answers.graph.graph import Graph, Member, graph
 from reroll.answers.namespaces import namespaces
 from reroll.clock import Clock
 from reroll.core.model.injection import Injection, Manifest, read
 from reroll.core.observe.workload import belongs_to_workload
 from reroll.core.revisions.copies import is_copy
+from reroll.engine.configs import Configs, every_config
 from reroll.engine.listing import Listing
 from reroll.kube import resources
 from reroll.kube.view import View

@@ -76,7 +76,9 @@ async def _get(view: View, kind: Kind, name: str) -> ListedWorkload:
         return _workload(kind, manifest)
     others = await view.every(resources.of(kind), Manifest)
     known = [Key(kind.name, each.metadata.namespace, each.metadata.name) for each in others]
-    raise AnswerError("; ".join([missing_sentence(kind.name, name, known), *view.gaps]))
+    raise AnswerError(
+        "; ".join([missing_sentence(kind.name, name, known, view.namespace), *view.gaps])
+    )
 
 
 def _workload(kind: Kind, manifest: Manifest) -> ListedWorkload:

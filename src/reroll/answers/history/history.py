@@ -9,11 +9,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
+from reroll.core.decide.roll import read_described
 from reroll.core.model.key import Key
 from reroll.core.model.record import Record
 from reroll.core.observe.provenance import Writes
 from reroll.core.tables.catalog import source_kind
 from reroll.core.tables.reasons import Reason
+from reroll.engine.our_events import ReportedEvent
 
 NEAR = timedelta(seconds=10)
 """An Event is written a moment after what it tells of."""
@@ -44,15 +46,6 @@ class HistoryEntry(NamedTuple):
     """`record` or `event`."""
 
 
-class ReportedEvent(NamedTuple):
-    """One Event of ours about a workload."""
-
-    workload: Key
-    at: datetime
-    reason: str
-    message: str
-
-
 class RecordCopy(NamedTuple):
     """A record, on its workload or where Kubernetes copied it."""
 
@@ -72,10 +65,13 @@ def history(
             other = known.get((entry.at, entry.reason))
             if other is None or not other.revision:
                 known[entry.at, entry.reason] = entry
+    told = list(events)
     past = [
-        entry for known in by_workload.values() for entry in _with_writers(known.values(), writes)
+        _with_detail(entry, told)
+        for known in by_workload.values()
+        for entry in _with_writers(known.values(), writes)
     ]
-    past += [_of_event(event) for event in events if not _is_known(event, by_workload)]
+    past += [_of_event(event) for event in told if not _is_known(event, by_workload)]
     return sorted(past, key=lambda entry: (entry.at, entry.workload), reverse=True)
 
 
@@ -115,7 +111,7 @@ def _of_record(copy: RecordCopy) -> Iterator[HistoryEntry]:
             workload=copy.workload,
             reason=reason,
             parts=tuple(SourceChange(entry) for entry in record.by or ()),
-            keys=tuple(record.keys or ()),
+            keys=tuple(record.keys or ()) or _keys_of(map(SourceChange, record.by or ())),
             revision=copy.revision,
         )
     if record.at != record.rolled:
@@ -123,7 +119,43 @@ def _of_record(copy: RecordCopy) -> Iterator[HistoryEntry]:
 
 
 def _of_event(event: ReportedEvent) -> HistoryEntry:
-    return HistoryEntry(event.at, event.workload, event.reason, event.message, origin="event")
+    """What a roll was for is in the sentence of its Event, where that is ours."""
+    entries, keys = read_described(event.message)
+    parts = tuple(SourceChange(entry) for entry in entries)
+    message = "" if parts else _detail(event)
+    keys = keys or _keys_of(parts)
+    return HistoryEntry(
+        event.at, event.workload, event.reason, message, parts, keys, origin="event"
+    )
+
+
+def _keys_of(parts: Iterable[SourceChange]) -> tuple[str, ...]:
+    """The keys that must have changed: those of uses that have a single one."""
+    named = [keys for part in parts if (keys := keys_of(part.entry)) and len(keys) == 1]
+    return tuple(sorted({key for keys in named for key in keys}))
+
+
+def _detail(event: ReportedEvent) -> str:
+    """What an Event says beyond the sentence of its reason."""
+    reason = _REASONS.get(event.reason)
+    said = event.message.removeprefix(reason.sentence) if reason else event.message
+    return said.lstrip(":; ").strip()
+
+
+def _with_detail(entry: HistoryEntry, events: Iterable[ReportedEvent]) -> HistoryEntry:
+    """A restart with its reason, which only its Event has."""
+    if entry.reason != Reason.RESTARTED.word:
+        return entry
+    near = (event for event in events if _is_of(event, entry))
+    return entry._replace(message=next((said for e in near if (said := _detail(e))), ""))
+
+
+def _is_of(event: ReportedEvent, entry: HistoryEntry) -> bool:
+    is_same = (event.workload, event.reason) == (entry.workload, entry.reason)
+    return is_same and abs(entry.at - event.at) <= NEAR
+
+
+_REASONS = {reason.word: reason for reason in Reason}
 
 
 def _is_known(
@@ -143,21 +175,37 @@ def _with_writers(
     for one in sorted(found, key=lambda one: one.at):
         parts = tuple(_written(part, one, before, writes) for part in one.parts)
         yield one._replace(parts=parts)
-        before = one.at if one.parts else before
+        before = one.at
 
 
 def _written(
     part: SourceChange, one: HistoryEntry, before: datetime | None, writes: Mapping[Key, Writes]
 ) -> SourceChange:
+    """With the manager that changed it, where `managedFields` prove that.
+
+    A manager that owns nothing but what is used, and wrote between what is known before and this
+    roll, changed it then. And who changed the value of a key last owns it: if one manager alone
+    owns the keys that changed, of those that wrote since, and none of them wrote again after this
+    roll, it was that one.
+    """
     source = source_of(part.entry, one.workload.namespace)
     known = writes.get(source) if source else None
+    all_writes = known.known if known else ()
+    since = before.replace(microsecond=0) if before else None
+    within = [write for write in all_writes if since and since < write.at <= one.at]
+    found = [write for write in within if write.is_sure_for(keys_of(part.entry))]
+    if not found and (changed := _changed(part, one)):
+        found = [w for w in all_writes if w.keys & changed and (not since or w.at >= since)]
+        if len({w.by for w in found}) != 1 or any(w.at > one.at for w in found):
+            return part
+    last = max(found, key=lambda write: write.at, default=None)
+    return part._replace(by=last.by, at=last.at) if last else part
+
+
+def _changed(part: SourceChange, one: HistoryEntry) -> frozenset[str]:
+    """The keys of a source that changed, where that is certain."""
     keys = keys_of(part.entry)
-    candidates = [
-        write
-        for write in (known.known if known else ())
-        if (keys is None or write.keys & keys) and write.at <= one.at
-    ]
-    last = max(candidates, key=lambda write: write.at, default=None)
-    if last is None or (before and last.at < before.replace(microsecond=0)):
-        return part
-    return part._replace(by=last.by, at=last.at)
+    if keys is not None and len(keys) == 1:
+        return keys
+    # The keys of a roll are those of all its sources together.
+    return frozenset(one.keys) if len(one.parts) == 1 else frozenset()

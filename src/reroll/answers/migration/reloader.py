@@ -109,7 +109,7 @@ VALUES: tuple[Value, ...] = (
     Value("reloader.resourceLabelSelector", "--resource-label-selector"),
     Value("reloader.logFormat", "--log-format"),
     Value("reloader.logLevel", "--log-level"),
-    Value("reloader.watchGlobally", word="with `false` Reloader watches the namespace it is installed in: name that one in `namespaces`"),
+    Value("reloader.watchGlobally", fate=Fate.DECIDE, word="with `false` Reloader watches only the namespace it is installed in, and Reroll looks at the whole cluster unless `namespaces` names that one"),
     Value("reloader.namespaces", "--namespaces"),
     Value("reloader.enableHA", "--enable-ha"),
     Value("reloader.enablePProf", "--enable-pprof"),

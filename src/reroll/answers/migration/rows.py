@@ -15,6 +15,7 @@ Turn = Callable[[str], Any]
 class Fate(StrEnum):
     """What becomes of a flag."""
 
+    DECIDE = "you must decide"
     SETTING = "becomes"
     CHART = "a value of the chart"
     UNNEEDED = "not needed"
@@ -62,6 +63,10 @@ class Value(NamedTuple):
     private: bool = False
     chart: str = ""
     """The value of our own chart that takes it as it is."""
+
+    def fate_of(self, value: object) -> Fate:
+        """What must be decided is so only where it was switched off."""
+        return Fate.UNNEEDED if self.fate is Fate.DECIDE and value is not False else self.fate
 
 
 def carried(path: str, chart: str) -> Value:

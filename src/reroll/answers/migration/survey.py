@@ -15,28 +15,31 @@ from reroll.core.dialects.table import Dialects
 from reroll.core.model.metadata import Manifest
 from reroll.core.observe.workload import workload
 from reroll.core.tables.kinds import KINDS, Kind
-from reroll.engine.scope import dialects
+from reroll.engine.scope import Namespaces, dialects, scope
 from reroll.kube import resources
 from reroll.kube.view import ListedWorkload, View
 from reroll.settings.resolve import resolve
+from reroll.settings.table import Settings
 
 DEPLOYMENT = KINDS[0]
 
 
 async def check(view: View, kinds: Iterable[Kind] = KINDS) -> Findings:
     """What the other tools do here, and what Reroll will do."""
-    _, found = await _gather(view, kinds)
+    _, found = await _gather(view, kinds, Settings())
     return found
 
 
-async def survey(view: View, kinds: Iterable[Kind]) -> Survey:
-    """The part of it that other answers judge."""
-    workloads, found = await _gather(view, kinds)
+async def survey(view: View, settings: Settings) -> Survey:
+    """The part of it that other answers judge, of what a controller with these settings sees."""
+    workloads, found = await _gather(view, settings.tables.kinds, settings)
     members = len(found.members)
     return Survey(workloads, found.controllers, found.stuck, members, found.problems)
 
 
-async def _gather(view: View, kinds: Iterable[Kind]) -> tuple[list[ListedWorkload], Findings]:
+async def _gather(
+    view: View, kinds: Iterable[Kind], settings: Settings
+) -> tuple[list[ListedWorkload], Findings]:
     workloads, spaces, leases, deployments = await asyncio.gather(
         view.workloads(kinds),
         namespaces(view),
@@ -50,7 +53,11 @@ async def _gather(view: View, kinds: Iterable[Kind]) -> tuple[list[ListedWorkloa
     here = controllers(
         ((DEPLOYMENT, manifest) for manifest in known.values()), leases, SystemClock().now()
     )
-    spoken = _dialects(here)
+    spoken = _dialects(here, settings)
+    counted = Namespaces(scope(settings), lambda _: None)
+    for each in spaces:
+        counted.observe(each)
+    workloads = [one for one in workloads if counted.that_counts(one.workload.key.namespace)]
     annotations = {each.name: each.annotations or {} for each in spaces}
     candidates = [
         Candidate(
@@ -64,7 +71,7 @@ async def _gather(view: View, kinds: Iterable[Kind]) -> tuple[list[ListedWorkloa
     return workloads, findings(candidates, here, spoken)
 
 
-def _dialects(here: Iterable[ConfiguredController]) -> Dialects:
+def _dialects(here: Iterable[ConfiguredController], settings: Settings) -> Dialects:
     """All dialects, with the names that a controller here has for their annotations."""
     names = [
         name
@@ -72,7 +79,8 @@ def _dialects(here: Iterable[ConfiguredController]) -> Dialects:
         if each.translation
         for name in each.translation.settings.get("annotation-names", ())
     ]
-    return dialects(resolve({}, {}, {"annotation-names": names}, ""))
+    file = {"annotation-names": names, "features": list(settings.features)}
+    return dialects(resolve({}, {}, file, ""))
 
 
 async def _deployments_elsewhere(view: View) -> list[Manifest]:

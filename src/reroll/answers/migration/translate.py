@@ -136,7 +136,7 @@ def of_values(values: Mapping[str, Any], tool: Tool | None = None) -> Translatio
             if not row.private or told.fate is not Fate.SETTING:
                 given.append(Given(told, text, shown))
         else:
-            lines.append(Line(path, row.fate, row.word))
+            lines.append(Line(path, row.fate_of(value), row.word))
     return _translation(tool, given, lines, problems)._replace(values=kept)
 
 

@@ -6,10 +6,12 @@ from datetime import datetime
 from typing import Any
 
 from reroll.answers.audit.gather import Audit, audit
+from reroll.answers.audit.records import with_records
 from reroll.answers.audit.report import Audited, AuditRow, Certificates, rows, used_certificates
+from reroll.answers.namespaces import namespaces
 from reroll.cli.command import Context
 from reroll.cli.errors import Exit
-from reroll.cli.flags import add_flags
+from reroll.cli.flags import add_controller_flags, add_flags
 from reroll.cli.output import add_output_flag, warn
 from reroll.cli.show import Table, show
 from reroll.cli.times import ago, moment
@@ -21,8 +23,9 @@ from reroll.x509 import Certificate
 DESCRIPTION = """\
 Tell which running pods have stale configuration: a ConfigMap or Secret that they use in their
 environment or by subPath was written after the container started. The times are those that the
-API server keeps (managedFields), so this works in a cluster that never saw Reroll. It reads only,
-and of Secrets only the metadata, unless --certificates is given.
+API server keeps (managedFields), so this works in a cluster that never saw Reroll. Where Reroll
+rolled a workload, and its record proves that what its pods use is unchanged, they are not stale. It
+reads only, and of Secrets only the metadata, unless a record has them or --certificates is given.
 
   reroll audit -A
   reroll audit -n shop -l app=web --pods
@@ -52,6 +55,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--pods", action="store_true", help="a line for each pod")
     add_output_flag(parser)
+    add_controller_flags(parser)
     add_flags(parser)
 
 
@@ -65,6 +69,10 @@ def run(args: argparse.Namespace) -> int:
             mounts_are_live=args.mounts == "live",
             read_certificates=args.certificates,
         )
+        proved = await with_records(view, context.clock, context.settings, audited.pods)
+        audited = audited._replace(pods=proved)
+        if view.namespace and not audited.pods:
+            await namespaces(View(view.client, view.namespace, view.home))
         pods = [_pod_facts(each, audited.certificates) for each in audited.pods]
         text = _text(audited, context.clock.now(), each_pod=args.pods)
         show(context.output, {"pods": pods, "problems": view.gaps}, text)
@@ -91,10 +99,13 @@ def _text(audited: Audit, now: datetime, *, each_pod: bool) -> Iterator[Table | 
         yield ""
     head = ("CERTIFICATE IN", "KEY", "SUBJECT", "BEGINS", "ENDS", "PODS WITH AN OLDER")
     yield Table(head, outdated)
-    stale = sum(each.has(Verdict.STALE) for each in audited.pods)
+    running = [each for each in audited.pods if each.runs]
+    stale = sum(each.has(Verdict.STALE) for each in running)
+    idle = len(audited.pods) - len(running)
     if listed:
         yield ""
-    yield f"{stale} of {len(audited.pods)} running pods have stale configuration"
+    rest = f"; {idle} more {'does' if idle == 1 else 'do'} not run" if idle else ""
+    yield f"{stale} of {len(running)} running pods have stale configuration{rest}"
     yield from dict.fromkeys(
         f"  {_word(each)} {each.source}: {each.why}" for each in listed if each.why
     )
@@ -136,6 +147,7 @@ def _pod_facts(audited: Audited, certificates: Certificates) -> dict[str, Any]:
         "namespace": audited.pod.namespace,
         "name": audited.pod.name,
         "workload": audited.workload,
+        "running": audited.runs,
         "stale": audited.has(Verdict.STALE),
         "uses": [_use_facts(finding, certificates) for finding in audited.findings],
     }

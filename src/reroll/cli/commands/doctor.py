@@ -1,36 +1,38 @@
 """`reroll doctor`: whether an installation is well, and what to do where it is not."""
 
 import argparse
-import os
 import sys
 from collections.abc import Iterator
 from typing import Any
 
 from reroll import __version__
-from reroll.answers.doctor.findings import Finding, Level, worst
+from reroll.answers.doctor.findings import Finding, Level, counted, worst
 from reroll.answers.doctor.gather import Examination, Wanted
+from reroll.answers.doctor.server import API
 from reroll.answers.migration.survey import survey
 from reroll.cli.command import Context
 from reroll.cli.errors import Exit
 from reroll.cli.flags import add_controller_flags, add_flags
 from reroll.cli.output import add_output_flag, visible
 from reroll.cli.show import show
+from reroll.kube.errors import Unauthorized, Unavailable
 from reroll.kube.view import View
-from reroll.settings.table import SETTINGS
 
 DESCRIPTION = """\
 Check an installation: the API server and what it serves, the controller's rights one by one, its
 Deployment, Lease, versions, watches and digest key, what rewrites pods, other controllers that
 answer to the same annotations, and annotations that cannot be used.
 
-Reads only. What it could not look at is told; each finding says what to do. Ends with 7 if there
-is a problem.
+Reads only. What it may not look at is a note; each finding says what to do. Short where all is
+well: -v shows every check. Ends with 7 if there is a problem.
 
-  reroll doctor --controller-namespace reroll
+  reroll doctor
+  reroll doctor --controller-namespace reroll -v
   reroll doctor --metrics-url http://localhost:8080/metrics
   reroll doctor -o json | jq '.findings[] | select(.level == "problem")'
 
-In a pod it uses the pod's service account, and asks about that one's own rights."""
+The rights are those of the controller's service account, which only administrators may ask about;
+in a pod that has this account, it asks for itself."""
 
 _COLOURS = {
     Level.OK: "green",
@@ -61,7 +63,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
         default=Level.PROBLEM.value,
         help="end with 7 from this level on (default: problem)",
     )
-    parser.add_argument("-q", "--quiet", action="store_true", help="leave out what is well")
+    much = parser.add_mutually_exclusive_group()
+    much.add_argument("-q", "--quiet", action="store_true", help="leave out what is well")
+    much.add_argument("-v", "--verbose", action="store_true", help="every check and every note")
     add_output_flag(parser)
     parser.add_argument(
         "-n", "--namespace", metavar="NAME", help="only workloads of this namespace (default: all)"
@@ -73,19 +77,18 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     context = Context(args, everywhere=args.namespace is None)
     # Settings that are not given here are read from the installation itself.
-    variables = {"REROLL_CONFIG", *(row.variable for row in SETTINGS)}
-    given = args.config or not variables.isdisjoint(os.environ)
     wanted = Wanted(
-        context.settings if given else None,
-        args.controller_namespace or "",
+        context.settings if context.has_settings else None,
+        context.choice.namespace,
         args.service_account or "",
+        context.choice.lease,
         tuple(args.metrics_url),
     )
 
     async def action(view: View) -> int:
         examination = Examination(view, wanted, survey, context.clock, __version__)
-        found = await examination.run()
-        shown = [each for each in found if not args.quiet or each.level is not Level.OK]
+        found = await _findings(examination)
+        shown = _shown(found, args)
         if sys.stdout.isatty() and context.output != "json":
             _table(shown)
             print(_summary(found))
@@ -95,6 +98,36 @@ def run(args: argparse.Namespace) -> int:
         return Exit.UNWELL if bad else Exit.OK
 
     return context.run(action)
+
+
+async def _findings(examination: Examination) -> list[Finding]:
+    """An API server that does not answer is what this is for, and no error of this command."""
+    try:
+        return await examination.run()
+    except (Unavailable, Unauthorized) as error:
+        todo = "see whether it runs, and whether this is the right --context; nothing was looked at"
+        return [API.problem(f"it does not answer this command: {error}", todo)]
+
+
+def _shown(found: list[Finding], args: argparse.Namespace) -> list[Finding]:
+    if args.quiet:
+        return [one for one in found if one.level is not Level.OK]
+    return found if args.verbose or args.output == "json" else list(_in_short(found))
+
+
+def _in_short(found: list[Finding]) -> Iterator[Finding]:
+    """What is bad in full, and one line for all that is well with a check."""
+    for check in dict.fromkeys(one.check for one in found):
+        of_it = [one for one in found if one.check == check]
+        bad = [one for one in of_it if one.level.rank >= Level.WARNING.rank]
+        well = [one for one in of_it if one.level is Level.OK]
+        if bad or len(of_it) == 1:
+            yield from bad or of_it
+            continue
+        notes = counted(len(of_it) - len(well), "note")
+        parts = [f"{counted(len(well), 'check')} passed"] if well else []
+        parts += [notes] if len(well) < len(of_it) else []
+        yield Finding(check, Level.OK if well else Level.NOTE, ", ".join(parts))
 
 
 def document(found: list[Finding]) -> dict[str, Any]:

@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from reroll.answers.configs import writes_of
 from reroll.answers.explain.explain import Explanation, Source, State, explain
 from reroll.answers.explain.provenance import Provenance, provenance
 from reroll.cli.command import Context
@@ -13,15 +12,20 @@ from reroll.cli.commands import explain_injection
 from reroll.cli.errors import CommandError, Exit
 from reroll.cli.flags import add_controller_flags, add_flags
 from reroll.cli.output import add_output_flag, print_json, print_lines, print_table, warn
-from reroll.cli.staleness import weigh
+from reroll.cli.situations import situation_facts
 from reroll.cli.times import ago, moment
 from reroll.core.decide.chains import Answer
+from reroll.core.decide.situation import Situation
 from reroll.core.dialects.rows import PolicyInput
 from reroll.core.model.key import Key
 from reroll.core.model.record import Record, Unreadable
+from reroll.core.observe.pods import Progress
 from reroll.core.observe.snapshot import Absence, Snapshot
 from reroll.core.observe.workload import Workload
 from reroll.core.tables.annotations import ENABLED
+from reroll.core.tables.kinds import Strategy
+from reroll.engine.circumstances import judged
+from reroll.engine.configs import writes_of
 from reroll.engine.listing import Listing
 from reroll.engine.scope import scope
 from reroll.kube.view import View
@@ -29,7 +33,8 @@ from reroll.kube.view import View
 DESCRIPTION = """\
 Tell all about one workload: which ConfigMaps and Secrets it uses and how, what they hold against
 what it last rolled with, who changed them last, which annotation, setting or default decided what,
-and what each gate says. Also for a workload that is not opted in. Values are never shown.
+what stands in the way and how the last rollout went; with --gates, what each gate says.
+Also for a workload that is not opted in. Values are never shown.
 Or all about one Injection: what it puts where, and what stands in its way.
 
   reroll explain deployment/web -n shop
@@ -40,6 +45,9 @@ Or all about one Injection: what it puts where, and what stands in its way.
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.description = DESCRIPTION
     parser.add_argument("workload", metavar="KIND/NAME", help="e.g. deployment/web, injection/s3")
+    parser.add_argument(
+        "--gates", action="store_true", help="also what each gate of the decision says"
+    )
     add_output_flag(parser)
     add_flags(parser)
     add_controller_flags(parser)
@@ -50,6 +58,7 @@ class Explained(NamedTuple):
 
     snapshot: Snapshot
     explanation: Explanation
+    situation: Situation
     decided: list[Provenance]
     now: datetime
 
@@ -58,6 +67,7 @@ def run(args: argparse.Namespace) -> int:
     if explain_injection.is_meant(args.workload):
         return explain_injection.run(args)
     context = Context(args, workloads=[args.workload])
+    context.check_usage()
     return context.run(lambda view: _run(view, context))
 
 
@@ -70,15 +80,17 @@ async def _run(view: View, context: Context) -> int:
     else:
         print_lines(_sentences(explained))
         _tables(explained)
+        if context.args.gates:
+            _gates(explained)
     warn([*view.gaps, *listing.notes])
     return Exit.FAILED if view.gaps else Exit.OK
 
 
 async def _explained(view: View, context: Context, listing: Listing, key: Key) -> Explained:
     now = context.clock.now()
-    [decision] = await weigh(view, listing, [await listing.decide(key)])
-    snapshot = decision.snapshot
-    if snapshot is None:
+    [one] = await judged(view, listing, [await listing.decide(key)], now)
+    snapshot, situation = one.decision.snapshot, one.situation
+    if snapshot is None or situation is None:
         raise CommandError(f"{key} is gone, or the workload of another one")
     listed, world, workload = listing.workloads[key], listing.world, snapshot.workload
     used = {Key(use.kind, key.namespace, use.name) for use in workload.uses}
@@ -95,8 +107,8 @@ async def _explained(view: View, context: Context, listing: Listing, key: Key) -
         scope(context.settings).default,
     )
     because = provenance(told, listed.policy, world.dialects)
-    explanation = explain(snapshot, decision.plan, known, now, world.dialects)
-    return Explained(snapshot, explanation, because, now)
+    explanation = explain(snapshot, situation.plan, known, now, world.dialects)
+    return Explained(snapshot, explanation, situation, because, now)
 
 
 # What is shown
@@ -105,17 +117,37 @@ async def _explained(view: View, context: Context, listing: Listing, key: Key) -
 def _sentences(explained: Explained) -> Iterator[str]:
     seen, found, now = explained.snapshot, explained.explanation, explained.now
     yield f"{seen.workload.key}"
-    yield f"  {_opted(explained)}"
-    yield f"  {_recorded(explained, now)}"
-    yield from _pinned(seen.workload, now)
-    yield f"  Decision: {found.plan.reason.word}: {found.plan.message}."
+    yield f"  {found.plan.reason.word}: {found.plan.message}."
+    yield from _in_the_way(explained.situation, now)
+    yield from _pod_lines(explained.situation)
+    for problem in found.plan.problems:
+        yield f"  Problem: {problem.sentence}"
     if found.plan.strategy:
         yield f"  It rolls by {found.plan.strategy.value}."
     if found.if_in:
         yield f"  It would roll if {_wish(seen.workload.key)} were set and what it uses changed."
         yield f"  When it is set: {found.if_in.reason.word}: {found.if_in.message}."
-    for problem in found.plan.problems:
-        yield f"  Problem: {problem.sentence}"
+    yield f"  {_opted(explained)}"
+    yield f"  {_recorded(explained, now)}"
+    yield from _pinned(seen.workload, now)
+
+
+def _in_the_way(situation: Situation, now: datetime) -> Iterator[str]:
+    obstacle = situation.obstacle
+    if obstacle is None or obstacle.reason is situation.plan.reason:
+        return
+    when = f" ({ago(obstacle.at, now)})" if obstacle.at else ""
+    yield f"  In the way: {obstacle.reason.word}: {obstacle.message}{when}."
+
+
+def _pod_lines(situation: Situation) -> Iterator[str]:
+    if situation.plan.reason.out:
+        return
+    if situation.rollout.progress is not Progress.NONE:
+        yield f"  Rollout: {situation.rollout.sentence}."
+    if situation.running is not None:
+        count = situation.running
+        yield f"  Pods: {count} running; configuration: {situation.have.value}."
 
 
 def _wish(key: Key) -> str:
@@ -146,7 +178,17 @@ def _recorded(explained: Explained, now: datetime) -> str:
         return f"{text}, and was never rolled by Reroll."
     keys = f" ({', '.join(record.keys)})" if record.keys else ""
     because = f", because of {', '.join(record.by)}{keys}" if record.by else ""
-    return f"{text}; it last rolled {ago(record.rolled, now)}{because}."
+    done = _DONE.get(record.how, "it last rolled")
+    return f"{text}; {done} {ago(record.rolled, now)}{because}."
+
+
+_DONE = {
+    Strategy.NEXT_RUN.value: "the last change was left to its next run",
+    Strategy.NOTIFY.value: "the last change was reported",
+    Strategy.RELOAD.value: "its pods were last asked to reload",
+    Strategy.TRIGGER.value: "it last started a Job",
+    Strategy.RECREATE.value: "it was last recreated",
+}
 
 
 def _pinned(workload: Workload, now: datetime) -> Iterator[str]:
@@ -178,6 +220,9 @@ def _tables(explained: Explained) -> None:
         print("It uses no ConfigMap or Secret.")
     print()
     print_table(("WHAT", "IS", "BECAUSE OF"), explained.decided)
+
+
+def _gates(explained: Explained) -> None:
     print()
     asked = [
         (one.gate, _answer(one)) for one in explained.explanation.answers if one.holds is not None
@@ -239,6 +284,7 @@ def _facts(explained: Explained) -> dict[str, Any]:
         "strategy": found.plan.strategy and found.plan.strategy.value,
         "ifOptedIn": found.if_in
         and {"reason": found.if_in.reason.word, "message": found.if_in.message},
+        **situation_facts(explained.situation),
         "sources": [_source(one) for one in found.sources],
         "gates": [one._asdict() for one in found.answers],
         "warnings": [problem.sentence for problem in found.plan.problems],

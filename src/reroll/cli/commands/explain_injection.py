@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from reroll.answers.configs import writes_of
 from reroll.answers.errors import missing_sentence
 from reroll.cli.command import Context
 from reroll.cli.errors import CommandError, Exit
@@ -19,6 +18,7 @@ from reroll.core.model.fieldpaths import text
 from reroll.core.model.injection import KIND, PLURAL, Condition, From, Injection, Manifest, read
 from reroll.core.model.key import Key
 from reroll.core.observe.provenance import Write, Writes
+from reroll.engine.configs import writes_of
 from reroll.features.injection.decide import Target, target_of
 from reroll.features.injection.ownership import Owner
 from reroll.features.injection.writer import TargetHead
@@ -77,7 +77,9 @@ async def _gather(view: View, name: str) -> Explanation:
     if manifest is None:
         others = await view.every(INJECTIONS, Manifest)
         keys = [Key(KIND, other.metadata.namespace, other.metadata.name) for other in others]
-        raise CommandError("; ".join([missing_sentence(KIND, name, keys), *view.gaps]))
+        raise CommandError(
+            "; ".join([missing_sentence(KIND, name, keys, view.namespace), *view.gaps])
+        )
     injection = read(manifest)
     resource = await view.find(injection.spec.to.group, injection.spec.to.kind)
     target = target_of(injection, namespaced=resource is None or resource.namespaced)

@@ -5,7 +5,6 @@ from typing import Any
 
 import msgspec
 
-from reroll.answers.configs import Configs
 from reroll.answers.errors import AnswerError, missing_sentence
 from reroll.answers.graph import drawings
 from reroll.answers.graph.gather import gather
@@ -22,6 +21,7 @@ from reroll.core.model.key import Key
 from reroll.core.tables.catalog import Tables
 from reroll.core.tables.kinds import Kind
 from reroll.core.tables.source_kinds import SourceKind
+from reroll.engine.configs import Configs
 from reroll.kube.view import View
 from reroll.pipeline.usage import USERS, Document
 
@@ -66,7 +66,9 @@ def run(args: argparse.Namespace) -> int:
         if target:
             root = Key(target[0], view.namespace or view.home, target[1])
             if root not in found.workloads and root not in found.sources:
-                known = missing_sentence(*target, (*found.workloads, *found.sources))
+                known = missing_sentence(
+                    *target, (*found.workloads, *found.sources), view.namespace
+                )
                 raise AnswerError("; ".join([known, *view.gaps]))
             found = found.around(root)
         _show(context.output, found, root, view.gaps)

@@ -1,6 +1,7 @@
 """`reroll history`: what rolled, when, why, and who had changed what."""
 
 import argparse
+import textwrap
 from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
@@ -15,6 +16,8 @@ from reroll.cli.show import Table, show
 from reroll.cli.times import ago
 from reroll.kube.view import View
 
+LONGEST = 60
+"""Characters of a message in a table; `-o json` has all of it."""
 DESCRIPTION = """\
 Tell what rolled, when, why, because of which keys, and who had changed them: from the records on
 workloads, the copies of them that Kubernetes keeps with each revision, and Events. The newest
@@ -66,7 +69,8 @@ def _text(past: list[HistoryEntry], now: datetime) -> Iterator[Table | str]:
 
 
 def _row(entry: HistoryEntry, now: datetime) -> tuple[str, ...]:
-    because = ", ".join(part.entry for part in entry.parts) or entry.message
+    said = textwrap.shorten(entry.message, LONGEST, placeholder=" …")
+    because = ", ".join(part.entry for part in entry.parts) or said
     by = ", ".join(dict.fromkeys(part.by for part in entry.parts if part.by))
     cells = (entry.reason, because, ", ".join(entry.keys), by)
     return ago(entry.at, now), str(entry.workload), *(cell or "-" for cell in cells)

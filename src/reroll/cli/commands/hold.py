@@ -12,11 +12,12 @@ from typing import Any, NamedTuple
 
 from reroll.cli.command import Context
 from reroll.cli.errors import CommandError, Exit
-from reroll.cli.flags import add_config_flag, add_flags
+from reroll.cli.flags import add_config_flag, add_flags, add_selector_flag
 from reroll.cli.output import add_output_flag, print_json, print_table
 from reroll.cli.targets import workload_target
 from reroll.core.decide.pin_state import released
 from reroll.core.model.record import read, write
+from reroll.core.observe.workload import belongs_to_workload
 from reroll.core.policy.durations import parse_duration, parse_time
 from reroll.core.tables.annotations import HOLD, STATE
 from reroll.core.tables.catalog import Tables
@@ -59,6 +60,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "a time comes. A roll is delayed, never lost: what changed meanwhile rolls then, once.\n\n"
         '  reroll hold -n shop deployment/web --reason "incident 42"\n'
         "  reroll hold -n shop deployment/web --until 2h\n"
+        "  reroll hold -n shop -l tier=web --until 30m\n"
         "  reroll hold namespace/shop --until 2026-12-27T08:00:00Z --reason holidays\n"
         "  reroll release -n shop deployment/web"
     )
@@ -71,8 +73,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def add_targets(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "workloads", nargs="+", metavar="KIND/NAME", help="workloads, or namespace/NAME"
+        "workloads", nargs="*", metavar="KIND/NAME", help="workloads, or namespace/NAME"
     )
+    add_selector_flag(parser)
     add_config_flag(parser)
 
 
@@ -103,14 +106,17 @@ def value_of(until: str | None, reason: str, now: datetime) -> str:
 
 def change(context: Context, value: str | None) -> int:
     """Set the annotation of each target, or remove it."""
-    if context.args.all_namespaces:
-        raise CommandError("-A: name what to hold, and its namespace with -n", Exit.USAGE)
+    args = context.args
+    if not args.workloads and not args.selector:
+        raise CommandError("name workloads, or select them with -l", Exit.USAGE)
+    context.selector  # noqa: B018  wrong usage is reported before the cluster is asked
     return context.run(lambda view: _change(view, context, value))
 
 
 async def _change(view: View, context: Context, value: str | None) -> int:
     args = context.args
     targets = [_target(text, view, context.tables) for text in args.workloads]
+    targets += await _selected(view, context.tables, args.selector) if args.selector else []
     results = await asyncio.gather(
         *(_annotate(view, one, value, context.clock.now()) for one in targets)
     )
@@ -127,6 +133,22 @@ def _target(text: str, view: View, tables: Tables) -> Target:
         return Target(resources.NAMESPACES, None, name)
     kind, name = workload_target(text, tables)
     return Target(resources.of(kind), view.namespace or view.home, name)
+
+
+async def _selected(view: View, tables: Tables, labels: str) -> list[Target]:
+    """The workloads with these labels; what belongs to another workload is none itself."""
+    found = []
+    for kind in tables.kinds:
+        resource = resources.of(kind)
+        stubs = await view.every(resource, Stub, metadata_only=True, label_selector=labels)
+        found += [
+            Target(resource, one.metadata.namespace, one.metadata.name)
+            for one in stubs
+            if not belongs_to_workload(one.metadata, tables)
+        ]
+    if view.gaps:
+        raise CommandError("; ".join(view.gaps))
+    return found
 
 
 async def _annotate(view: View, target: Target, value: str | None, now: datetime) -> Result:
@@ -184,6 +206,8 @@ def _show(output: str, results: list[Result], *, releasing: bool) -> None:
         (str(one.target), word if one.is_changed or not releasing else "was not held", one.after)
         for one in done
     ]
+    if not rows:
+        print("no workload here has these labels")
     columns = ("WHAT", "RESULT") if releasing else ("WHAT", "RESULT", "HOLD")
     print_table(columns, [row[: len(columns)] for row in rows])
 

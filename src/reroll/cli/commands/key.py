@@ -6,16 +6,18 @@ import secrets
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+from reroll.answers.finder import HOW_TO_CHOOSE
 from reroll.answers.keys.gather import KeysInUse, keys_in_use
 from reroll.answers.keys.keys import Ring, old, pruning, rotation
 from reroll.cli.command import Context
 from reroll.cli.errors import CommandError, Exit
 from reroll.cli.flags import add_controller_flags, add_flags
-from reroll.cli.output import add_output_flag
+from reroll.cli.output import add_output_flag, warn
 from reroll.cli.show import Table, show
 from reroll.cli.targets import duration
 from reroll.clock import Clock
 from reroll.core.model.key import Key
+from reroll.core.model.names import several
 from reroll.kube import api, resources
 from reroll.kube.errors import Conflict, Forbidden
 from reroll.kube.objects import Stub
@@ -29,21 +31,21 @@ of the controller's namespace, and can be changed without rolling anything."""
 STATUS = """\
 Tell which keys there are, and how many records need each. No key is shown, only its id.
 
-  reroll key status --controller-namespace reroll"""
+  reroll key status"""
 
 ROTATE = """\
 Make a new key and use it from now on. The controller rewrites the records that need an old one,
 now or when it starts, and rolls nothing.
 
-  reroll key rotate --controller-namespace reroll
-  reroll key rotate --controller-namespace reroll --wait --prune"""
+  reroll key rotate
+  reroll key rotate --wait --prune"""
 
 PRUNE = """\
 Take out the old keys that no managed workload needs. What is still needed stays, unless --force:
 then those workloads are recorded with the key in use, and those of them roll whose Secrets were
 written since. Records of workloads that are not managed keep no key.
 
-  reroll key prune --controller-namespace reroll"""
+  reroll key prune"""
 
 MOMENT = 1.0
 
@@ -83,10 +85,17 @@ Action = Callable[["Keys", Context], Awaitable[None]]
 
 def run(args: argparse.Namespace) -> int:
     context = Context(args, everywhere=True)
-    settings, action = context.settings, args.key_action
 
     async def with_keys(view: View) -> int:
-        await action(Keys(view, settings, context.clock), context)
+        candidates = await context.learn(view)
+        if len(candidates) > 1:
+            raise CommandError(
+                f"each installation has keys of its own, and there are {len(candidates)}: "
+                f"{several([str(one) for one in candidates])}; {HOW_TO_CHOOSE}",
+                Exit.USAGE,
+            )
+        warn(context.notes)
+        await args.key_action(Keys(view, context.settings, context.clock), context)
         return Exit.OK
 
     return context.run(with_keys)

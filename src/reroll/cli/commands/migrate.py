@@ -19,7 +19,7 @@ from reroll.cli.commands import migrate_check
 from reroll.cli.commands.migrate_check import line_document
 from reroll.cli.errors import CommandError, Exit
 from reroll.cli.files import read_yaml
-from reroll.cli.output import print_json
+from reroll.cli.output import print_json, warn
 
 FLAGS = """\
 Turn what Reloader or Wave is told into Reroll's settings: a command line after `--`, with
@@ -86,7 +86,9 @@ def _flags(args: argparse.Namespace) -> int:
         print_json(document(found))
     else:
         print(values_file(found) if args.chart else config_file(found))
-    return Exit.OK
+    open_ones = [line for line in found.lines if line.fate is Fate.DECIDE]
+    warn(f"decide before you use this: {line.given}: {line.word}" for line in open_ones)
+    return Exit.FAILED if open_ones else Exit.OK
 
 
 def document(found: Translation) -> dict[str, Any]:
@@ -144,6 +146,7 @@ def _comment(line: Line) -> str:
 
 NOTHING = "There is nothing to set: Reroll does by itself what was asked for."
 HEADINGS = {
+    Fate.DECIDE: "You must decide before you use this",
     Fate.SETTING: "Carried over",
     Fate.CHART: "About the pod, and carried over to values of the chart (--chart)",
     Fate.UNNEEDED: "Not needed",

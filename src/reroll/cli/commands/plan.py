@@ -3,20 +3,19 @@
 import argparse
 from typing import Any, NamedTuple
 
-from reroll.answers.plan.suppose import Supposed, suppose
+from reroll.answers.plan.suppose import suppose
 from reroll.cli import flags
 from reroll.cli.command import Context
 from reroll.cli.commands.sync import using
 from reroll.cli.errors import CommandError, Exit
 from reroll.cli.flags import add_flags
 from reroll.cli.output import add_output_flag, print_json, print_table, warn
-from reroll.cli.staleness import weigh
 from reroll.cli.streams import manifests
-from reroll.core.decide.plan import Effect, Plan
+from reroll.core.decide.plan import Plan
 from reroll.core.model.key import Key
 from reroll.core.model.metadata import replicas
+from reroll.engine.circumstances import Judged, judged
 from reroll.engine.listing import Listing
-from reroll.engine.observer import Decision
 from reroll.kube.view import View
 from reroll.manifests.model import Manifests
 
@@ -60,12 +59,12 @@ class Row(NamedTuple):
 
     @property
     def rolls(self) -> bool:
-        return self.plan.effect is Effect.ROLLS
+        return self.plan.effect.reaches_pods
 
 
 def run(args: argparse.Namespace) -> int:
     context = Context(args)
-    context.selection  # noqa: B018  wrong usage is reported before the cluster is asked
+    context.check_usage()
     return context.run(lambda view: _plan(view, context))
 
 
@@ -75,15 +74,15 @@ async def _plan(view: View, context: Context) -> int:
     listing = await context.listing(view)
     keys = using(listing, args.source) if args.source else tuple(listing.workloads)
     decisions = await listing.decisions(keys)
-    if written is None:
-        decisions = await weigh(view, listing, decisions)
+    known = await judged(view, listing, decisions, context.clock.now())
+    pods = {one.key: _pods(listing, one) for one in known}
     notes = list(listing.notes)
     if written is None:
-        rows = [_now(listing, decision) for decision in decisions]
+        rows = [Row(one.key, one.plan, pods[one.key], _keys(one.plan)) for one in known]
     else:
         notes += _unseen(view, written)
         found = suppose(listing, decisions, written.sources.values(), context.clock.now())
-        rows = [_then(listing, one) for one in found]
+        rows = [Row(one.key, one.plan, pods[one.key], one.keys) for one in found]
     return _show(args, rows, list(dict.fromkeys(view.gaps)), notes)
 
 
@@ -107,18 +106,16 @@ def _unseen(view: View, written: Manifests) -> list[str]:
     return notes
 
 
-def _now(listing: Listing, decision: Decision) -> Row:
-    keys = {change.reference.source: tuple(sorted(change.keys)) for change in decision.plan.changes}
-    return Row(decision.key, decision.plan, _pods(listing, decision.key), keys)
+def _keys(plan: Plan) -> dict[Key, tuple[str, ...]]:
+    return {change.reference.source: tuple(sorted(change.keys)) for change in plan.changes}
 
 
-def _then(listing: Listing, one: Supposed) -> Row:
-    return Row(one.key, one.plan, _pods(listing, one.key), one.keys)
-
-
-def _pods(listing: Listing, key: Key) -> int:
-    listed = listing.workloads[key]
-    return replicas(listed.kind, listed.manifest)
+def _pods(listing: Listing, one: Judged) -> int:
+    """How many pods it should have, or where its kind does not say so, how many run."""
+    listed = listing.workloads[one.key]
+    if listed.kind.replicas:
+        return replicas(listed.kind, listed.manifest)
+    return (one.situation.running or 0) if one.situation else 0
 
 
 # What is shown

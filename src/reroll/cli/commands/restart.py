@@ -15,13 +15,15 @@ from reroll.controller.report import Result
 from reroll.core.decide.permission import hold_of
 from reroll.core.decide.plan import Plan
 from reroll.core.decide.roll import restart
+from reroll.core.model.key import Key
 from reroll.core.model.marks import written
 from reroll.core.model.metadata import Manifest, text_at
 from reroll.core.observe.snapshot import Snapshot
 from reroll.core.observe.workload import workload
+from reroll.core.tables.catalog import Tables
 from reroll.core.tables.kinds import Kind, Strategy
 from reroll.core.write.patches import RESTARTED_AT
-from reroll.engine.listing import Listing
+from reroll.engine.listing import Listed, Listing
 from reroll.engine.outcome import Outcome, Turn, report_of
 from reroll.kube import api, resources
 from reroll.kube.errors import ApiError, Forbidden, NotFound
@@ -37,10 +39,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "wait for it. The reason stands in an Event. What changed meanwhile counts as rolled, so\n"
         "nothing restarts twice.\n\n"
         '  reroll restart -n shop deployment/web --reason "rotate connections"\n'
-        "  reroll restart -n shop deployment/web sts/db --max-parallel 1 --rollback-on-failure\n\n"
+        "  reroll restart -n shop deployment/web sts/db --max-parallel 1 --rollback-on-failure\n"
+        '  reroll restart -n shop -l tier=web --reason "new certificates"\n\n'
         f"{run_and_wait.EXITS}"
     )
-    parser.add_argument("workloads", nargs="+", metavar="KIND/NAME", help="what to restart")
+    parser.add_argument("workloads", nargs="*", metavar="KIND/NAME", help="what to restart")
+    flags.add_selector_flag(parser)
     parser.add_argument("--reason", default="", metavar="TEXT", help="why; told in an Event")
     parser.add_argument("--no-wait", action="store_true", help="do not wait for the new pods")
     run_and_wait.add_flags(parser, wait=False)
@@ -51,13 +55,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     context, options = Context(args), run_and_wait.options(args, wait=not args.no_wait)
-    tables = context.tables
-    for kind, name in (workload_target(text, tables) for text in args.workloads):
-        if Strategy.RESTART not in kind.strategies:
-            able = ", ".join(k.name for k in tables.kinds if Strategy.RESTART in k.strategies)
-            raise CommandError(
-                f"{kind.name} {name} cannot be restarted; this is for {able}", Exit.USAGE
-            )
+    if not args.workloads and not args.selector:
+        raise CommandError("name workloads to restart, or select them with -l", Exit.USAGE)
+    context.check_usage()
+    for text in args.workloads:
+        kind, name = _target(text, context.tables)
+        if kind:
+            _check_kind(kind, name, context.tables)
     return context.run(lambda view: _restart(view, context, options))
 
 
@@ -66,7 +70,7 @@ async def _restart(view: View, context: Context, options: Options) -> int:
     listing = await context.listing(view)
     restarts = Restarts(view, clock, listing, args.reason)
     works = []
-    for key, listed in listing.workloads.items():
+    for key, listed in _restartable(context, listing).items():
         snapshot = await restarts.snapshot(listed.kind, listed.manifest)
         if hold := hold_of(snapshot, clock.now()):
             raise CommandError(f"{key} is held, nothing is restarted: {hold.message}")
@@ -75,6 +79,30 @@ async def _restart(view: View, context: Context, options: Options) -> int:
     session = run_and_wait.Session(view, clock, listing, options)
     await session.roll(works, restarts.begin)
     return run_and_wait.finish(args, works, problems, notes=listing.notes)
+
+
+def _restartable(context: Context, listing: Listing) -> dict[Key, Listed]:
+    """Those that can be restarted; one that was named and cannot is an error."""
+    for kind, name in context.selection.named:
+        _check_kind(kind, name, context.tables)
+    listed = listing.workloads.items()
+    return {key: one for key, one in listed if Strategy.RESTART in one.kind.strategies}
+
+
+def _target(text: str, tables: Tables) -> tuple[Kind | None, str]:
+    """`None`: the controller's settings may add that kind."""
+    try:
+        return workload_target(text, tables)
+    except CommandError:
+        return None, text
+
+
+def _check_kind(kind: Kind, name: str, tables: Tables) -> None:
+    if Strategy.RESTART not in kind.strategies:
+        able = ", ".join(k.name for k in tables.kinds if Strategy.RESTART in k.strategies)
+        raise CommandError(
+            f"{kind.name} {name} cannot be restarted; this is for {able}", Exit.USAGE
+        )
 
 
 class Restarts:

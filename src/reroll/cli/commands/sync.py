@@ -9,15 +9,13 @@ from reroll.cli.command import Context
 from reroll.cli.errors import CommandError
 from reroll.cli.flags import add_flags
 from reroll.cli.output import add_output_flag
-from reroll.cli.staleness import weigh
 from reroll.cli.targets import config_target
-from reroll.core.decide.older_pods import is_told
 from reroll.core.decide.plan import Effect
 from reroll.core.model.key import Key
 from reroll.core.tables.annotations import ENABLED
 from reroll.core.tables.reasons import Reason
+from reroll.engine.circumstances import Judged, judged
 from reroll.engine.listing import Listing
-from reroll.engine.observer import Decision
 from reroll.kube.view import View
 from reroll.pipeline.work import Options, Stage, Work
 
@@ -52,7 +50,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     context, options = Context(args), run_and_wait.options(args, wait=args.wait)
-    context.selection  # noqa: B018  wrong usage is reported before the cluster is asked
+    context.check_usage()
     return context.run(lambda view: _sync(view, context, options))
 
 
@@ -60,10 +58,12 @@ async def _sync(view: View, context: Context, options: Options) -> int:
     args = context.args
     listing = await context.listing(view, make_key=not args.dry_run)
     keys = using(listing, args.source) if args.source else tuple(listing.workloads)
-    decisions = await weigh(view, listing, await listing.decisions(keys))
+    now = context.clock.now()
+    known = await judged(view, listing, await listing.decisions(keys), now)
     if args.stale:
-        decisions = await _distrusted(listing, decisions)
-    works = [work(listing, decision) for decision in decisions]
+        known = await _distrusted(listing, known)
+    works = [work(listing, one) for one in known]
+    notable = {one.key for one in known if one.situation and one.situation.is_notable}
     refused = [_refused(one.key) for one in works if args.workloads and one.plan.reason.out]
     mine = [one for one in works if not one.plan.reason.out]
     problems = [*view.gaps, *refused]
@@ -74,25 +74,27 @@ async def _sync(view: View, context: Context, options: Options) -> int:
         session = run_and_wait.Session(view, context.clock, listing, options)
         await session.roll(mine)
         for one in mine:
-            if one.plan.reason is Reason.PODS_OLDER and one.stage is Stage.NOTHING:
-                one.reason = Reason.PODS_OLDER
+            if one.key in notable and one.stage is Stage.NOTHING:
+                one.reason, one.message = one.plan.reason, one.plan.message
         problems = [*view.gaps, *refused, *sorted(session.run.problems)]
-    older = [f"{one.key}: {one.plan.message}" for one in mine if is_told(one.plan)]
-    return run_and_wait.finish(args, mine, problems, notes=[*listing.notes, *older])
+    said = [f"{one.key}: {one.plan.message}" for one in mine if one.key in notable]
+    return run_and_wait.finish(args, mine, problems, notes=[*listing.notes, *said])
 
 
-async def _distrusted(listing: Listing, decisions: list[Decision]) -> list[Decision]:
+async def _distrusted(listing: Listing, known: list[Judged]) -> list[Judged]:
     """Pods that are older than their configuration count as rolled with another."""
-    stale = [one for one in decisions if one.older]
-    for one in stale:
-        listing.distrust(one)
-    again = {one.key: one for one in await listing.decisions([one.key for one in stale])}
-    return [again.get(one.key, one) for one in decisions]
+    stale = []
+    for one in known:
+        if one.situation and (older := one.situation.rolls_on_request):
+            listing.distrust(one.decision, older)
+            stale.append(one.key)
+    again = {one.key: Judged(one) for one in await listing.decisions(stale)}
+    return [again.get(one.key, one) for one in known]
 
 
-def work(listing: Listing, decision: Decision) -> Work:
-    listed = listing.workloads[decision.key]
-    return Work(listed.kind, listed.manifest, decision.plan)
+def work(listing: Listing, one: Judged) -> Work:
+    listed = listing.workloads[one.key]
+    return Work(listed.kind, listed.manifest, one.plan)
 
 
 def using(listing: Listing, text: str) -> tuple[Key, ...]:
@@ -124,7 +126,8 @@ def _refused(key: Key) -> str:
 def _suppose(work: Work, context: Context) -> None:
     """What would come of a plan."""
     effect, now = work.plan.effect, context.clock.now()
-    if effect is Effect.STALE or work.plan.reason is Reason.UP_TO_DATE:
+    is_settled = effect in {Effect.STALE, Effect.DECLINED} or work.plan.reason is Reason.UP_TO_DATE
+    if is_settled:
         work.change(Stage.NOTHING, "", now)
     elif effect in {Effect.HELD, Effect.NOTHING}:
         work.change(Stage.HELD, "", now)

@@ -17,16 +17,37 @@ class Effect(StrEnum):
     """What a plan comes to, in a word for lists."""
 
     ROLLS = "rolls"
+    EVICTS = "evicts pods"
+    RELOADS = "reloads"
+    STARTS_JOB = "starts a Job"
+    RECREATES = "recreated"
     NEXT_RUN = "next run"
     NOTIFIES = "notify"
     GOES_ON = "goes on"
     RECORDED = "recorded"
     HELD = "held"
     STALE = "stale"
+    DECLINED = "declined"
     NOTHING = "-"
 
+    @property
+    def reaches_pods(self) -> bool:
+        """Whether pods get another configuration by it."""
+        return self in _REACHES_PODS
 
-_OF_STRATEGY = {Strategy.NEXT_RUN: Effect.NEXT_RUN, Strategy.NOTIFY: Effect.NOTIFIES}
+
+_REACHES_PODS = frozenset(
+    (Effect.ROLLS, Effect.EVICTS, Effect.RELOADS, Effect.STARTS_JOB, Effect.RECREATES)
+)
+_OF_STRATEGY = {
+    Strategy.EVICT: Effect.EVICTS,
+    Strategy.RELOAD: Effect.RELOADS,
+    Strategy.TRIGGER: Effect.STARTS_JOB,
+    Strategy.RECREATE: Effect.RECREATES,
+    Strategy.NEXT_RUN: Effect.NEXT_RUN,
+    Strategy.NOTIFY: Effect.NOTIFIES,
+}
+_OF_REASON = {Reason.PODS_OLDER: Effect.STALE, Reason.DECLINED: Effect.DECLINED}
 
 
 class Plan(msgspec.Struct, frozen=True, gc=False):
@@ -53,8 +74,8 @@ class Plan(msgspec.Struct, frozen=True, gc=False):
     def effect(self) -> Effect:
         if self.strategy is not None:
             return _OF_STRATEGY.get(self.strategy, Effect.ROLLS)
-        if self.reason is Reason.PODS_OLDER:
-            return Effect.STALE
+        if self.reason in _OF_REASON:
+            return _OF_REASON[self.reason]
         if not self.actions:
             return Effect.NOTHING if self.reason.quiet else Effect.HELD
         return Effect.GOES_ON if self.reason is Reason.CONTINUED else Effect.RECORDED

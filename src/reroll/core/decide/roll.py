@@ -3,6 +3,7 @@
 The actions of a strategy are a row of a table.
 """
 
+import re
 from collections.abc import Callable
 from datetime import datetime
 from typing import NamedTuple
@@ -121,6 +122,8 @@ def roll(case: Case) -> Plan:
         "rolled": case.now,
         "by": names or None,
         "keys": sorted({key for change in changes for key in change.keys}) or None,
+        "how": strategy.value,
+        "declined": None,
         "todo": Todo(strategy.value, case.now) if strategy in LASTING else None,
     }
     record = case.next_record(reason, **(fields | _pin_fields(pins)))
@@ -154,6 +157,19 @@ def _described(changes: tuple[Change, ...]) -> str:
     return f"{names} changed" + (f" ({several(sorted(keys))})" if keys else "")
 
 
+_DESCRIBED = re.compile(r"(?P<names>[a-z]+/\S+(?:, [a-z]+/\S+)*) changed(?: \((?P<keys>[^()]+)\))?")
+
+
+def read_described(message: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The entries and keys in a sentence of `_described`; nothing in any other, or a short one."""
+    found = _DESCRIBED.fullmatch(message)
+    if found is None:
+        return (), ()
+    keys = found["keys"] or ""
+    whole = tuple(keys.split(", ")) if keys and " more" not in keys else ()
+    return tuple(found["names"].split(", ")), whole
+
+
 def _pin_fields(pins: Pins | None) -> RecordFields:
     return {} if pins is None else {"pins": text_of(pins), "held": None}
 
@@ -178,7 +194,7 @@ def pin(case: Case) -> Plan:
     pins, recorded = case.pins.completed()
     record = case.next_record(
         reason, s=case.comparison.started_with, rolled=case.now, by=None, keys=None, todo=None,
-        pins=text_of(recorded),
+        pins=text_of(recorded), how=rewriting(case.snapshot).value, declined=None,
     )  # fmt: skip
     names = several([f"{source.kind.lower()}/{source.name}" for source in sorted(pins)])
     patch = Patch((WriteRecord(record, unless_held=True), Pin(text_of(pins))))
@@ -206,7 +222,7 @@ def restart(snapshot: Snapshot, now: datetime, why: str, dialects: Dialects) -> 
         # Nor does one with pins: its new pods have what those say, whatever changed.
         record = case.next_record(
             Reason.RESTARTED, s=case.comparison.started_with, rolled=now, by=None, keys=None,
-            todo=None,
+            todo=None, how=Strategy.RESTART.value, declined=None,
         )  # fmt: skip
         edits = (WriteRecord(record, unless_held=True), *edits)
     message = f"{Reason.RESTARTED.sentence}: {why}" if why else Reason.RESTARTED.sentence

@@ -30,5 +30,18 @@ def declined(snapshot: Snapshot, now: datetime) -> Record | None:
     if record is None:
         return None
     number = max(record.n, int(now.timestamp())) if snapshot.kind.copies_record else record.n
-    held_since = None if record.pins is None else now
-    return successor(record, number, at=now, why=Reason.UNDONE.word, todo=None, held=held_since)
+    is_pinned = record.pins is not None
+    return successor(
+        record, number, at=now, why=Reason.UNDONE.word, todo=None,
+        held=now if is_pinned else None, declined=None if is_pinned else record.by,
+    )  # fmt: skip
+
+
+def taken_back(there: Record, left: Record) -> list[str] | None:
+    """The entries that the record which was gone back to has otherwise.
+
+    Digests of Secrets that were made with different keys cannot be compared.
+    """
+    entries = (entry for entry, digest in left.s.items() if there.s.get(entry) != digest)
+    is_comparable = there.k == left.k
+    return sorted(e for e in entries if is_comparable or e.startswith("configmap/")) or None

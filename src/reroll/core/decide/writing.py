@@ -26,6 +26,7 @@ from reroll.core.decide.case import Case
 from reroll.core.decide.pin_state import Pins, text_of
 from reroll.core.decide.plan import Plan, without_action
 from reroll.core.decide.roll import pin, rewriting, roll
+from reroll.core.decide.rollback import taken_back
 from reroll.core.decide.standing import is_pause_over
 from reroll.core.model.moment import Moment
 from reroll.core.model.names import several
@@ -91,6 +92,7 @@ def opting_out(case: Case) -> Draft | None:
     after = successor(
         record, case.number, at=case.now, why=reason.word, s=digests, rolled=case.now,
         by=None, keys=None, todo=None, pins=None, named=False, held=None,
+        how=rewriting(case.snapshot).value, declined=None,
     )  # fmt: skip
     patch = Patch((WriteRecord(after, unless_held=True), Pin("")))
     actions = (NamePins(""), patch)
@@ -128,7 +130,8 @@ def went_back(case: Case) -> Draft | None:
             return _reading_history()
         if not snapshot.history.left:
             return None
-    return _recorded(case.recorded(Reason.UNDONE, **case.pins.adopted(case.now)))
+    fields = case.pins.adopted(case.now) or {"declined": taken_back(there, left)}
+    return _recorded(case.recorded(Reason.UNDONE, **fields))
 
 
 def _moved_on(case: Case, left: Record) -> bool:
@@ -173,7 +176,7 @@ def unrecorded(case: Case) -> Draft | None:
         return _recorded(case.recorded(reason)) if is_due else None
     if record.s == comparison.wanted:
         return None
-    is_other_key = record.k != case.snapshot.keys.current
+    is_other_key = record.k not in {"", case.snapshot.keys.current}
     return _recorded(case.recorded(Reason.KEY_ROTATED if is_other_key else Reason.RECORDED))
 
 
@@ -253,7 +256,7 @@ def rolled_elsewhere(case: Case) -> Draft | None:
     changes = case.comparison.changes
     if not changes or case.pins.task or not all(_pods_have(case, one) for one in changes):
         return None
-    fields: RecordFields = {"s": case.comparison.started_with, "todo": None}
+    fields: RecordFields = {"s": case.comparison.started_with, "todo": None, "declined": None}
     fields |= case.pins.adopted(case.now)
     return _recorded(case.recorded(Reason.ROLLED_ELSEWHERE, **fields))
 
@@ -275,7 +278,7 @@ def no_pods(case: Case) -> Draft | None:
     if not workload.still or not workload.idle or case.is_paused_by_us or case.pins.applies:
         return None
     message = "it is suspended and has no pods; the pods it starts get the current configuration"
-    return Draft(Act.RECORD_IDLE, case.recorded(Reason.RECORDED, message))
+    return Draft(Act.RECORD_IDLE, case.recorded(Reason.RECORDED, message, declined=None))
 
 
 def unpinned(case: Case) -> Draft | None:

@@ -5,8 +5,9 @@ Each annotation is a row of ANNOTATIONS.
 
 # ruff: noqa: E501  the tables read best one row a line
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import timedelta
+from difflib import get_close_matches
 from typing import Any
 
 import msgspec
@@ -156,12 +157,25 @@ def policy(
                 found, bad = parse_patterns(text, f"annotation {DOMAIN}{name} on {place}", tables)
                 values[field] = found
                 problems += bad
+        problems += _unknown(annotations, place)
     if not values and not problems:
         return default
     reload = {f.partition(".")[2]: values.pop(f) for f in list(values) if f.startswith("reload.")}
     if reload:
         values["reload"] = msgspec.structs.replace(default.reload, **reload)
     return msgspec.structs.replace(default, **values, problems=tuple(problems))
+
+
+def _unknown(annotations: Mapping[str, str], place: str) -> Iterator[Problem]:
+    """Keys of our domain that mean nothing: most of them are misspelt."""
+    for key in sorted(filter(_is_unknown, annotations)):
+        near = get_close_matches(key, sorted(_SAID), 1, 0.8)
+        hint = f"; did you mean {near[0]}?" if near else "; see the reference of annotations"
+        yield Problem(f"annotation {key[:80]} on {place} means nothing{hint}")
+
+
+def _is_unknown(key: str) -> bool:
+    return key.startswith(DOMAIN) and key not in _KNOWN
 
 
 def ignores(annotations: Mapping[str, str]) -> bool:
@@ -198,7 +212,9 @@ _TERM = Term("reroll")
 def _quick(workload: Mapping[str, str], namespace: Mapping[str, str]) -> bool | None:
     """A bad value is looked at more closely."""
     text = workload.get(ENABLED, namespace.get(ENABLED))
-    return None if text is None else text.strip().lower() != "false"
+    if text is None:
+        return True if any(map(_is_unknown, workload)) else None
+    return text.strip().lower() != "false"
 
 
 def _read(told: PolicyInput, options: Options) -> Opinion:
@@ -262,6 +278,11 @@ def _words(_: Options) -> tuple[Word, ...]:
         Word(STAMP, (Place.MARK,), "the stamp of the strategy `stamp`"),
         Word(STAMP_ENV, (Place.MARK,), "a variable, the stamp of the strategy `env`"),
     )
+
+
+_SAID = frozenset(row.key for row in ANNOTATIONS) | {DOMAIN + name for name in SOURCE_LISTS}
+"""What people write on workloads and Namespaces."""
+_KNOWN = frozenset(word.key for word in _words(Options()))
 
 
 REROLL = Dialect(

@@ -19,6 +19,7 @@ from reroll.core.observe.snapshot import Change, Snapshot
 from reroll.core.policy.policy import Claim, Pause, Policy, Repair
 from reroll.core.tables.catalog import TABLES, Tables
 from reroll.core.tables.kinds import Kind, Strategy
+from reroll.core.tables.rights import OPTIONAL
 from reroll.core.tables.source_kinds import SOURCE_KINDS
 
 
@@ -64,6 +65,9 @@ class Options(msgspec.Struct, frozen=True):
     plain: frozenset[str] = frozenset(row.name for row in SOURCE_KINDS if not row.keyed)
     """The kinds of sources whose hashes are written as other tools compute them. For the others,
     digests of ours stand in, which give no weak password away."""
+
+    features: frozenset[str] = frozenset(OPTIONAL)
+    """What workloads may ask for beside rolling: what is off is said, and done without."""
 
     def is_keyed(self, source: Key, home: str) -> bool:
         """Whether no plain hash of a source may get into a workload of this namespace.

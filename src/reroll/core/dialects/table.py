@@ -28,6 +28,7 @@ from reroll.core.model.key import Key, Problem, first_problems
 from reroll.core.model.marks import Mark
 from reroll.core.model.podspec import PodSpec
 from reroll.core.observe.snapshot import Change, Snapshot
+from reroll.core.policy.features import within
 from reroll.core.policy.policy import Claim, Policy, for_kind, usual
 from reroll.core.policy.vocabulary import Vocabulary
 from reroll.core.tables.kinds import Strategy
@@ -99,7 +100,8 @@ class Dialects:
                 f"what annotations say of {told.key}",
             ),
         )
-        return for_kind(found, told.kind, told.key)
+        found = for_kind(found, told.kind, told.key)
+        return within(found, told.kind, told.key, self.options.features)
 
     def _by_default(
         self, opinions: list[tuple[Dialect, Opinion]], claims: list[Claim]

@@ -44,6 +44,10 @@ class Record(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """The entries whose change caused the last roll."""
     keys: list[str] | None = None
     """The keys that changed, where that is known: names, never values."""
+    how: str = ""
+    """The strategy of that roll; empty where an earlier version wrote it."""
+    declined: list[str] | None = None
+    """The entries whose content was taken back: the template is that of another content."""
     todo: Todo | None = None
     pins: str | None = None
     """The pins that its template has for the content recorded here, see `core.rewrite`."""
@@ -64,6 +68,8 @@ class RecordFields(TypedDict, total=False):
     rolled: datetime | None
     by: list[str] | None
     keys: list[str] | None
+    how: str
+    declined: list[str] | None
     todo: Todo | None
     pins: str | None
     named: bool

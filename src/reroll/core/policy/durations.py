@@ -43,3 +43,15 @@ def format_duration(duration: timedelta) -> str:
         if amount:
             parts.append(f"{amount}{unit}")
     return "".join(parts)
+
+
+_AGES = ((86400, "d"), (3600, "h"), (60, "m"), (1, "s"))
+
+
+def ago(then: datetime | None, now: datetime) -> str:
+    """`3d`, `2h`, `5m`, `12s`: as `kubectl` tells ages, in the largest unit that fits twice."""
+    if then is None:
+        return "-"
+    seconds = max(0, int((now - then).total_seconds()))
+    size, unit = next((one for one in _AGES if seconds >= 2 * one[0]), (1, "s"))
+    return f"{seconds // size}{unit} ago"

@@ -9,7 +9,9 @@ from typing import Literal
 
 Severity = Literal["Normal", "Warning"]
 
-WARNING, EVENT, HOLDS, DELIBERATE, LASTING, QUIET, OUT, POLLED = (1 << n for n in range(8))
+WARNING, EVENT, HOLDS, DELIBERATE, LASTING, QUIET, OUT, POLLED, MET, PROVES = (
+    1 << n for n in range(10)
+)
 """The columns of a row; `Reason` says what each means."""
 
 
@@ -33,6 +35,10 @@ class Reason(Enum):
         """The workload is not managed."""
         self.polled = bool(columns & POLLED)
         """It may end without a change of anything that an Injection watches."""
+        self.met = bool(columns & MET)
+        """Met while a plan is carried out: no decision tells it, only its Event does."""
+        self.proves = bool(columns & PROVES)
+        """A record with it says what the pods of its rollout have."""
         self.condition = condition
         """The condition of an Injection that is true with it."""
 
@@ -41,18 +47,18 @@ class Reason(Enum):
 
     # fmt: off
     # What was done
-    CONFIG_CHANGED = "ConfigChanged", 0, "configuration that the workload uses has changed"
-    RESTARTED = "Restarted", 0, "a restart was requested"
+    CONFIG_CHANGED = "ConfigChanged", PROVES, "configuration that the workload uses has changed"
+    RESTARTED = "Restarted", PROVES, "a restart was requested"
     ADOPTED = "Adopted", 0, "seen for the first time: its configuration is recorded, nothing is rolled"
     RECORDED = "Recorded", 0, "its references changed: they are recorded, nothing is rolled"
-    ROLLED_ELSEWHERE = "RolledElsewhere", 0, "its template changed after its configuration, so its new pods already have that configuration"
+    ROLLED_ELSEWHERE = "RolledElsewhere", PROVES, "its template changed after its configuration, so its new pods already have that configuration"
     UNDONE = "Undone", EVENT, "it was taken back to an earlier revision: the current configuration is declined"
     RECORD_RESTORED = "RecordRestored", EVENT, "another writer removed, spoilt or set back its record: the record is restored, nothing is rolled"
     KEY_ROTATED = "KeyRotated", 0, "its record is rewritten with the current digest key, nothing is rolled"
     KEY_LOST = "KeyLost", EVENT, "the digest key of its record is not known here, so it was lost or is that of another installation: its Secrets are recorded with the current key, nothing is rolled"
-    PINNED = "Pinned", 0, "its pods now use copies of its sources, each revision its own"
-    UNPINNED = "Unpinned", 0, "revisions are off for it: its pods use its sources themselves again"
-    RELEASED = "Released", 0, "it was released from the revision it was held at: it rolls with the current configuration"
+    PINNED = "Pinned", PROVES, "its pods now use copies of its sources, each revision its own"
+    UNPINNED = "Unpinned", PROVES, "revisions are off for it: its pods use its sources themselves again"
+    RELEASED = "Released", PROVES, "it was released from the revision it was held at: it rolls with the current configuration"
     COPY_RESTORED = "CopyRestored", EVENT, "a copy that its pods use was deleted or replaced: the copy is restored"
     REPAIRED = "Repaired", EVENT, "a tool that no longer manages it had kept its pods from starting: that change is undone"
     RESUMED = "Resumed", EVENT, "its pause for gathering changes is over: it rolls now"
@@ -64,7 +70,7 @@ class Reason(Enum):
     REVISION_MISSING = "RevisionMissing", WARNING | EVENT | HOLDS, "a copy that its pods use is gone, and its source has changed since; undo to another revision, `reroll release` it, or restore the copy"
     PINS_REMOVED = "PinsRemoved", WARNING | EVENT | HOLDS, "another tool keeps removing the pins from its template, so they are put back only every few minutes; configure that tool to leave them alone, or use the mode `admission`"
     RECORD_REMOVED = "RecordRemoved", WARNING | EVENT | HOLDS, "another writer keeps removing its record, so the record is put back only every few minutes; nothing is lost; configure that writer to leave the annotation `reroll.dev/state` alone"
-    COPY_REFUSED = "CopyRefused", WARNING | EVENT | HOLDS, "a copy of a source cannot be made, so nothing is rolled; it is tried again"
+    COPY_REFUSED = "CopyRefused", WARNING | EVENT | HOLDS | MET, "a copy of a source cannot be made, so nothing is rolled; it is tried again"
     SOURCE_MISSING = "SourceMissing", WARNING | EVENT | HOLDS, "a source that its pods cannot start without does not exist", "SourceMissing"
     HELD = "Held", WARNING | EVENT | HOLDS | DELIBERATE, "a hold keeps it from rolling; `reroll release` lets it go"
     PAUSED = "Paused", WARNING | EVENT | HOLDS | DELIBERATE, "the workload is paused or suspended; it rolls when that ends"
@@ -72,11 +78,11 @@ class Reason(Enum):
     DEBOUNCING = "Debouncing", HOLDS, "its configuration has just changed; waiting until changes stop"
     PACED = "Paced", HOLDS, "many workloads are written at once; it waits for its turn at the configured rate"
     TOO_MANY_SOURCES = "TooManySources", WARNING | EVENT | HOLDS, "it has more sources than one workload may have, so it does not roll"
-    SOURCE_FORBIDDEN = "SourceForbidden", WARNING | EVENT | POLLED, "a source may not be read; grant `get` on it", "Forbidden"
+    SOURCE_FORBIDDEN = "SourceForbidden", WARNING | EVENT | POLLED | MET, "a source may not be read; grant `get` on it", "Forbidden"
     WAITING = "Waiting", HOLDS, "the content of its sources is being read"
-    EVICTION_REFUSED = "EvictionRefused", WARNING | EVENT | HOLDS, "a pod cannot be evicted now; the eviction is tried again"
-    RELOAD_REFUSED = "ReloadRefused", WARNING | EVENT | HOLDS, "a pod did not accept the request to reload its configuration; the request is tried again"
-    JOB_RUNNING = "JobRunning", WARNING | EVENT | HOLDS | DELIBERATE, "its CronJob forbids two Jobs at once (concurrencyPolicy), and one is running; the next one is started when that has ended"
+    EVICTION_REFUSED = "EvictionRefused", WARNING | EVENT | HOLDS | MET, "a pod cannot be evicted now; the eviction is tried again"
+    RELOAD_REFUSED = "ReloadRefused", WARNING | EVENT | HOLDS | MET, "a pod did not accept the request to reload its configuration; the request is tried again"
+    JOB_RUNNING = "JobRunning", WARNING | EVENT | HOLDS | DELIBERATE | MET, "its CronJob forbids two Jobs at once (concurrencyPolicy), and one is running; the next one is started when that has ended"
     LOOKING_BACK = "LookingBack", HOLDS, "its revisions are being read to see what happened while no controller was watching"
 
     # What becomes of an Injection
@@ -94,8 +100,9 @@ class Reason(Enum):
     LOOP = "Loop", WARNING | EVENT, "the Injection would write into what it reads from"
 
     # Why there is nothing to do
-    UP_TO_DATE = "UpToDate", QUIET, "its pods were made with the current configuration"
-    PODS_OLDER = "PodsOlder", 0, "some of its pods are older than the configuration that they use, and nothing rolled them for it; `reroll sync --stale` rolls them"
+    UP_TO_DATE = "UpToDate", QUIET, "nothing has changed since it was recorded"
+    PODS_OLDER = "PodsOlder", 0, "some of its pods are older than the configuration that they use"
+    DECLINED = "Declined", WARNING, "it was taken back from what its sources hold, and they still hold it: pods that start from now on read it; change it back, or use revisions"
     NOT_ENABLED = "NotEnabled", QUIET | OUT, "the workload did not opt in"
     OPTED_OUT = "OptedOut", QUIET | OUT, "the workload opted out"
     ENDED = "Ended", QUIET, "the workload has finished or is being deleted"
@@ -108,8 +115,8 @@ class Reason(Enum):
     PODS_NOT_REWRITTEN = "PodsNotRewritten", WARNING | LASTING, "nothing rewrites pods in its namespace when they are created, so they use its sources themselves; run `reroll pins install`, or use the mode `template`"
     OTHER_CONTROLLER = "OtherController", WARNING | LASTING, "another controller rolls the workload for the same annotations"
     OTHER_INSTALLATION = "OtherInstallation", WARNING | LASTING, "another installation of Reroll manages workloads of the same namespace"
-    REJECTED = "Rejected", WARNING | EVENT | POLLED, "the API server refused the change"
-    FORBIDDEN = "Forbidden", WARNING | EVENT | POLLED, "the change is not allowed: a right is missing, or admission refuses it", "Forbidden"
-    FAILED = "Failed", WARNING | EVENT | POLLED, "the change could not be made yet; it is tried again"
+    REJECTED = "Rejected", WARNING | EVENT | POLLED | MET, "the API server refused the change"
+    FORBIDDEN = "Forbidden", WARNING | EVENT | POLLED | MET, "the change is not allowed: a right is missing, or admission refuses it", "Forbidden"
+    FAILED = "Failed", WARNING | EVENT | POLLED | MET, "the change could not be made yet; it is tried again"
     FEATURE_OFF = "FeatureOff", WARNING | EVENT | HOLDS, "a feature is off, or lacks a right or an API; the others work"
     # fmt: on

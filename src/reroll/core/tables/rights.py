@@ -31,12 +31,8 @@ class Feature(StrEnum):
     INJECTIONS = "injections"
 
 
-DEFAULT: frozenset[Feature] = frozenset(Feature) - {
-    Feature.REVISIONS,
-    Feature.WEBHOOK,
-    Feature.INJECTIONS,
-}
-"""Those that are on unless somebody says otherwise: the others write more than workloads."""
+DEFAULT: frozenset[Feature] = frozenset(Feature) - {Feature.WEBHOOK, Feature.INJECTIONS}
+"""Those that are on unless something else is set: the others need an address or an API first."""
 GRANTED: frozenset[Feature] = frozenset((Feature.ROLLING, Feature.LEADER_ELECTION, Feature.RELOAD))
 """Those that the chart grants unless it is told otherwise: they read, and patch what they roll. The
 others create, delete or evict, wherever it looks."""

@@ -61,10 +61,7 @@ PATIENCE = 60.0
 """Seconds that the pods of a deleted Job may take to end; most are given half of that."""
 SLOWLY = 10.0
 """Seconds between two looks at pods that take longer."""
-LOOK_RARELY = 300.0
-"""Seconds between two looks at what only other settings change."""
 WORKERS = 4
-_RECREATE_IS_OFF = "`recreate` is not among its --features, so the Job is left as it is"
 Publish = Callable[[Report], None]
 
 
@@ -109,9 +106,6 @@ class Jobs:
 
     async def recreate(self, turn: Turn, action: RecreateJob) -> Step:
         """Write the Job down as it shall be, with its new record; `run` does the rest."""
-        if not self.may_recreate:
-            reason = Reason.FEATURE_OFF
-            return Blocked(reason, f"{reason.sentence}: {_RECREATE_IS_OFF}", LOOK_RARELY)
         workload = turn.snapshot.workload
         document = await self._document(resources.JOBS, turn.key)
         manifest = msgspec.json.decode(msgspec.json.encode(document), type=Manifest)
