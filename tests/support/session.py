@@ -35,9 +35,9 @@ def new_run(base: Path) -> Path:
     return base / f"run-{pid}-{processes.start_time(pid)}-{uuid.uuid4().hex[:8]}"
 
 
-def node_folder(folder: Path) -> Path:
-    """Of the run's cluster with a real node; the name is one that `sweep` knows."""
-    return folder.with_name(f"{folder.name}node")
+def node_folder(folder: Path, purpose: str = "node") -> Path:
+    """Of a cluster of the run with a real node; the name is one that `sweep` knows."""
+    return folder.with_name(f"{folder.name}{purpose}")
 
 
 def programs(names: Sequence[str], env: Mapping[str, str]) -> dict[str, Path]:
@@ -79,7 +79,7 @@ def sweep(base: Path) -> None:
 
 def finish(folder: Path, *, keep_logs: bool) -> None:
     """End the run's clusters, if any were started; logs of a failed run stay until the next run."""
-    for each in (folder, node_folder(folder)):
+    for each in folder.parent.glob(f"{folder.name}*"):
         if each.is_dir():
             DevCluster(each, progress=quiet()).down()
             if not keep_logs:

@@ -1,5 +1,6 @@
 """The installations of Reroll in a cluster, by their Deployments. Pure."""
 
+import re
 from collections.abc import Iterable
 from typing import NamedTuple
 
@@ -13,6 +14,7 @@ from reroll.core.model.unreadable import UNREADABLE
 from reroll.core.tables.kinds import Kind
 
 VERSION_LABEL = "app.kubernetes.io/version"
+_VERSION = re.compile(r"v?\d+\.\d+")
 
 
 class _PodSpec(msgspec.Struct, gc=False, rename="camel"):
@@ -36,7 +38,7 @@ class Installation(NamedTuple):
     replicas: int
     ready: int
     version: str
-    """What its label says, else the tag of its image; empty if neither says anything."""
+    """What its label says, else the tag of its image; empty if neither names one."""
     account: str
     selector: str
     """Of its pods, as a label selector."""
@@ -65,13 +67,14 @@ def _installation(kind: Kind, manifest: Manifest) -> Installation | None:
         Key(kind.name, metadata.namespace, metadata.name),
         replicas(kind, manifest),
         number_at(manifest, ("status", "readyReplicas")),
-        (metadata.labels or {}).get(VERSION_LABEL) or tag(ours.image),
+        (metadata.labels or {}).get(VERSION_LABEL) or tagged_version(ours.image),
         template.spec.service_account_name or "default",
         ",".join(f"{name}={value}" for name, value in sorted(labels)),
         settings_source(ours, given(template.spec.volumes)),
     )
 
 
-def tag(image: str) -> str:
-    """The tag of an image; empty for a digest, and where there is none."""
-    return image.partition("@")[0].rpartition("/")[2].partition(":")[2]
+def tagged_version(image: str) -> str:
+    """The version that the tag of an image names; empty where it names none, as `latest` does."""
+    tag = image.partition("@")[0].rpartition("/")[2].partition(":")[2]
+    return tag if _VERSION.match(tag) else ""

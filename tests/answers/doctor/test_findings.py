@@ -195,6 +195,9 @@ def test_replicas_that_are_not_ready_are_told(replicas: int, ready: int, level: 
         ("example.com:5000/reroll", ""),
         ("reroll:1.2.3@sha256:00", "1.2.3"),
         ("reroll@sha256:00", ""),
+        ("reroll:v1.2.3-rc1", "v1.2.3-rc1"),
+        ("reroll:latest", ""),
+        ("reroll:4dd5f229", ""),
     ],
 )
 def test_the_version_is_the_tag_of_the_image(image: str, version: str) -> None:

@@ -38,6 +38,7 @@ KINDS = {
     "Job": "batch/v1",
     "CronJob": "batch/v1",
     "Rollout": "argoproj.io/v1alpha1",
+    "NetworkPolicy": "networking.k8s.io/v1",
     "PodDisruptionBudget": "policy/v1",
     "Lease": "coordination.k8s.io/v1",
     "Role": "rbac.authorization.k8s.io/v1",

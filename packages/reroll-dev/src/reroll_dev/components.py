@@ -151,6 +151,8 @@ def _on_network(layout: Layout, network: Network) -> tuple[str, ...]:
         f"--kubelet-certificate-authority={layout.ca}",
         f"--kubelet-client-certificate={client}.crt",
         f"--kubelet-client-key={client}.key",
+        # No kube-proxy translates addresses of Services out here: call webhooks at their pods.
+        "--enable-aggregator-routing=true",
     )
 
 

@@ -6,7 +6,7 @@ import msgspec
 
 from reroll.answers.controllers import ControllerContainer
 from reroll.answers.doctor.scrape import Scrape, parse
-from reroll.answers.installations import Installation, tag
+from reroll.answers.installations import Installation, tagged_version
 from reroll.core.model.metadata import Metadata
 from reroll.core.model.podspec import given
 from reroll.http.fetch import fetch
@@ -32,7 +32,7 @@ class Replica(NamedTuple):
     namespace: str
     name: str
     version: str
-    """By the tag of its image; empty if there is none."""
+    """By the tag of its image; empty if that names none."""
 
     def __str__(self) -> str:
         return f"Pod {self.namespace}/{self.name}"
@@ -52,7 +52,7 @@ class _Pod(msgspec.Struct, gc=False):
     @property
     def version(self) -> str:
         ours = (one.image for one in given(self.spec.containers) if one.is_ours)
-        return next(map(tag, ours), "")
+        return next(map(tagged_version, ours), "")
 
 
 async def running(view: View, installations: list[Installation]) -> list[Replica]:

@@ -7,7 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, Self
 
@@ -18,15 +18,22 @@ from reroll_dev.cli.example import (
     CONFIG,
     DEPLOYMENT,
     NAMESPACE,
+    PORT,
     SECRET,
+    WEB,
     encoded,
     manifests,
     prepare,
 )
+from reroll_dev.cli.printing import bar, command, say, title
+from reroll_dev.cli.visitor import Visitor
 from reroll_dev.cluster import DevCluster
 from reroll_dev.errors import DevClusterError
+from reroll_dev.images.made import made
 from reroll_dev.layout import default_folder
-from reroll_dev.progress import progress_on
+from reroll_dev.node import nft, requirements
+from reroll_dev.progress import Progress, progress_on
+from reroll_dev.start import Options
 
 NAME = "demo"
 QUIET = 3.0
@@ -36,20 +43,21 @@ QUIET = 3.0
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.description = (
         "Show the main job on a real control plane: an nginx whose page comes from a ConfigMap.\n"
-        "The first run builds the control plane, which takes minutes."
+        "The first run builds the control plane, which takes minutes. With --node the pods run, a\n"
+        "small web server in the place of nginx, and the page is there to see."
     )
     parser.add_argument("--keep", action="store_true", help="leave cluster and controller running")
+    parser.add_argument(
+        "--node", action="store_true", help="with a real node; that takes Linux and root"
+    )
 
 
 def run(args: argparse.Namespace) -> int:
     progress = progress_on(sys.stderr, env=os.environ)
     cluster = DevCluster(default_folder(NAME, os.environ), progress=progress)
     try:
-        programs = binaries.ensure(binaries.CORE, env=os.environ, progress=progress)
-        cluster.down()
-        with progress.step("starting the control plane"):
-            cluster.up(programs)
-        with Stage(cluster) as stage:
+        start(cluster, progress, node=args.node)
+        with Stage(cluster, real=args.node) as stage:
             play(stage)
             finale(stage, keep=args.keep)
     except DevClusterError as error:
@@ -62,12 +70,28 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
+def start(cluster: DevCluster, progress: Progress, *, node: bool) -> None:
+    """A new cluster; with a node, one that has the image of the web server."""
+    if node:
+        requirements.require(os.environ)
+    names = (*binaries.CORE, *(binaries.NODE if node else ()))
+    programs = binaries.ensure(names, env=os.environ, progress=progress)
+    if node:
+        programs |= nft.ensure(env=os.environ, progress=progress)
+    cluster.down()
+    with progress.step("starting the control plane"):
+        cluster.up(programs, Options(nodes=0, node=True) if node else None)
+    if node:
+        cluster.node.load_image(made(WEB, env=os.environ, progress=progress))
+
+
 class Stage:
     """The cluster, the controller, and a place to print on."""
 
-    def __init__(self, cluster: DevCluster) -> None:
+    def __init__(self, cluster: DevCluster, *, real: bool = False) -> None:
         self.cluster = cluster
         self.api: Api = cluster.api()
+        self.visitor = Visitor(f"{cluster.node.address}:{PORT}") if real else None
         self._starts = 0
         self._controller: subprocess.Popen[bytes] | None = None
         self._keep = False
@@ -111,7 +135,7 @@ class Stage:
             self._controller.wait(20)
             self._controller = None
 
-    def wait(self, what: str, holds: Callable[[], bool], seconds: float = 60.0) -> None:
+    def wait(self, what: str, holds: Callable[[], bool], seconds: float = 120.0) -> None:
         deadline = time.monotonic() + seconds
         while not holds():
             if self._controller is not None and self._controller.poll() is not None:
@@ -123,7 +147,7 @@ class Stage:
 
 def play(stage: Stage) -> None:
     title("An nginx serves a page that a ConfigMap holds, and opted in to Reroll")
-    prepare(stage.api)
+    prepare(stage.api, real=stage.visitor is not None)
     show(manifests())
     stage.start_controller()
     record = ("metadata", "annotations", "reroll.dev/state")
@@ -131,6 +155,7 @@ def play(stage: Stage) -> None:
     stage.wait("its pods are ready", lambda: rollout(stage.api).done)
     say("The controller runs. It recorded what the pods have, and rolled nothing:")
     pods(stage.api)
+    curl(stage)
 
     title("1. The page changes: the pods roll, once, and the reason is there to see")
     command("kubectl patch configmap application-config", '{"data":{"index.html":"updated"}}')
@@ -138,6 +163,7 @@ def play(stage: Stage) -> None:
         stage.api.patch(CONFIG, {"data": {"index.html": "updated"}})
     reason(stage.api)
     pods(stage.api)
+    curl(stage)
 
     title("2. Only a label changes: nothing rolls")
     command("kubectl label configmap application-config", "team=web")
@@ -164,6 +190,8 @@ def finale(stage: Stage, *, keep: bool) -> None:
     if not keep:
         title("What to try next")
         say("  make demo ARGS=--keep      leave it running, and change things yourself")
+        if stage.visitor is None:
+            say("  make demo ARGS=--node      with pods that run, and their page; needs root")
         say("  reroll run --help          every setting")
         say("  docs/index.md              the annotations, and how it decides")
         return
@@ -172,6 +200,8 @@ def finale(stage: Stage, *, keep: bool) -> None:
     say(f"  export KUBECONFIG={stage.cluster.kubeconfig()}")
     say(f"  kubectl -n {NAMESPACE} edit configmap application-config")
     say(f"  kubectl -n {NAMESPACE} get pods,events")
+    if stage.visitor:
+        say(f"  curl {stage.visitor.url}")
     say(f"  tail -f {stage.log}")
     say(f"  kill {pid}; reroll dev down --name {NAME}      ends the controller and the cluster")
 
@@ -199,16 +229,19 @@ def rollout(api: Api) -> Rollout:
 def rolling(stage: Stage) -> Iterator[None]:
     """Show the roll that the change inside causes."""
     before = rollout(stage.api).generation
-    yield
-    stage.wait("the roll begins", lambda: rollout(stage.api).generation > before)
-    with bar() as advance:
+    with stage.visitor.visiting() if stage.visitor else nullcontext():
+        yield
+        stage.wait("the roll begins", lambda: rollout(stage.api).generation > before)
+        with bar() as advance:
 
-        def finished() -> bool:
-            now = rollout(stage.api)
-            advance(now.progress, now.total, now.ready)
-            return now.done
+            def finished() -> bool:
+                now = rollout(stage.api)
+                advance(now.progress, now.total, now.ready)
+                return now.done
 
-        stage.wait("the roll is done", finished)
+            stage.wait("the roll is done", finished)
+    if stage.visitor:
+        say(f"  {stage.visitor.summary}")
 
 
 @contextmanager
@@ -222,32 +255,6 @@ def still(stage: Stage) -> Iterator[None]:
             raise CommandError(f"something rolled that must not; see {stage.log}")
         time.sleep(0.1)
     say(f"  {QUIET:.0f} seconds later, the Deployment is the same: generation {before}")
-
-
-@contextmanager
-def bar() -> Iterator[Callable[[int, int, int], None]]:
-    """A progress bar in a terminal; a line for each step in a pipe."""
-    if not sys.stdout.isatty():
-        last: list[tuple[int, int]] = []
-
-        def line(updated: int, total: int, ready: int) -> None:
-            if [(updated, ready)] != last:
-                last[:] = [(updated, ready)]
-                say(f"  {updated} of {total} updated, {ready} ready")
-
-        yield line
-        return
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
-
-    columns = (TextColumn("  {task.description}"), BarColumn(), TimeElapsedColumn())
-    with Progress(*columns) as progress:
-        task = progress.add_task("rolling")
-
-        def advance(updated: int, total: int, ready: int) -> None:
-            told = f"{updated} of {total} updated, {ready} ready"
-            progress.update(task, completed=updated, total=total, description=told)
-
-        yield advance
 
 
 def reason(api: Api) -> None:
@@ -265,6 +272,13 @@ def reason(api: Api) -> None:
         say(f"  Event  {newest['reason']}: {newest['message']}")
 
 
+def curl(stage: Stage) -> None:
+    """The page as a visitor sees it, if there is one."""
+    if stage.visitor:
+        command("curl", stage.visitor.url)
+        say(f"  {stage.visitor.page()}")
+
+
 def pods(api: Api) -> None:
     found = api.list(f"/api/v1/namespaces/{NAMESPACE}/pods")
     for pod in sorted(found, key=lambda p: str(p["metadata"]["name"])):
@@ -278,23 +292,6 @@ def show(documents: list[dict[str, Any]]) -> None:
     say(f"    annotations  {json.dumps(deployment['metadata']['annotations'])}")
     say("    volume       index.html of ConfigMap application-config, by subPath")
     say("    env          TLS_PASSWORD, from Secret tls-password")
-
-
-def title(text: str) -> None:
-    bold, plain = ("\033[1m", "\033[0m") if _colours() else ("", "")
-    print(f"\n{bold}{text}{plain}", flush=True)
-
-
-def command(what: str, detail: str) -> None:
-    print(f"  $ {what} {detail}", flush=True)
-
-
-def say(text: str) -> None:
-    print(text, flush=True)
-
-
-def _colours() -> bool:
-    return sys.stdout.isatty() and "NO_COLOR" not in os.environ
 
 
 def dig(document: Any, *path: str) -> Any:

@@ -7,11 +7,16 @@ from reroll.core.tables import rights
 from reroll.core.tables.kinds import KINDS
 from reroll.settings.table import Settings
 from reroll_dev.api import Api
+from reroll_dev.images.made import name_of
 
 NAMESPACE = "wave-demo"
 DEPLOYMENT = f"/apis/apps/v1/namespaces/{NAMESPACE}/deployments/nginx"
 CONFIG = f"/api/v1/namespaces/{NAMESPACE}/configmaps/application-config"
 SECRET = f"/api/v1/namespaces/{NAMESPACE}/secrets/tls-password"
+WEB = "web"
+"""The image of a small web server, for pods that run."""
+PORT = 30080
+"""Of the node, where the page is."""
 
 
 def manifests() -> list[dict[str, Any]]:
@@ -50,7 +55,23 @@ def manifests() -> list[dict[str, Any]]:
     return [config, deployment]
 
 
-def prepare(api: Api) -> None:
+def served() -> list[dict[str, Any]]:
+    """The same example with pods that run: another server in nginx's place, and a Service."""
+    config, deployment = manifests()
+    [container] = deployment["spec"]["template"]["spec"]["containers"]
+    probe = {"httpGet": {"path": "/healthz", "port": 8080}, "periodSeconds": 1}
+    container |= {"image": name_of(WEB), "readinessProbe": probe}
+    [mount] = container["volumeMounts"]
+    mount["mountPath"] = "/www/index.html"
+    # A pod that ends serves on until every node has heard of it.
+    container["env"].append({"name": "WEB_DRAIN", "value": "5s"})
+    port = {"port": 80, "targetPort": 8080, "nodePort": PORT}
+    spec = {"type": "NodePort", "selector": {"app": "nginx"}, "ports": [port]}
+    service = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "nginx"}, "spec": spec}
+    return [config, deployment, service]
+
+
+def prepare(api: Api, *, real: bool = False) -> None:
     """The application, and the rights of the controller: those it needs and no others."""
     for name in (NAMESPACE, "reroll"):
         api.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
@@ -60,7 +81,7 @@ def prepare(api: Api) -> None:
         "metadata": {"name": "tls-password"},
         "data": {"password": encoded("tr0ub4dor")},
     }
-    for manifest in [secret, *manifests()]:
+    for manifest in [secret, *(served() if real else manifests())]:
         api.create(manifest, namespace=NAMESPACE)
     defaults = Settings()
     for rules, namespace in (

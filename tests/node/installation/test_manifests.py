@@ -1,0 +1,87 @@
+"""The plain manifests on a real node, by kubectl."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from tests.node.installation.installed import NAME, PATIENCE, amiss
+from tests.node.installation.pages import page, rolls, web
+from tests.node.serving import ServingStage
+from tests.scenarios.stage import ENABLED, eventually
+from tests.support.chart import ROOT
+from tests.support.tools import Tool
+
+from reroll import __version__
+from reroll_dev.api import Api, path_to
+from reroll_dev.images.made import name_of
+
+Apply = Callable[..., None]
+DEPLOYMENT = f"deployment/{NAME}"
+
+
+@pytest.fixture
+def apply(kubectl: Tool, tmp_path: Path) -> Iterator[Apply]:
+    """`apply("reroll.yaml")`: a file of deploy/, with the image of this machine in it."""
+    files: list[Path] = []
+
+    def run(name: str, **places: str) -> None:
+        text = (ROOT / "deploy" / name).read_text(encoding="utf-8")
+        text = text.replace(f'"reroll:{__version__}"', f'"{name_of("reroll")}"')
+        for old, new in places.items():
+            text = text.replace(f": {old}\n", f": {new}\n").replace(f"- {old}\n", f"- {new}\n")
+        file = tmp_path / name
+        file.write_text(text, encoding="utf-8")
+        files.append(file)
+        kubectl("apply", "--server-side", "--filename", file)
+        kubectl("rollout", "status", DEPLOYMENT, "-n", NAME, f"--timeout={PATIENCE:.0f}s")
+
+    yield run
+    for file in files:
+        kubectl("delete", "--filename", file, "--ignore-not-found")
+
+
+@pytest.fixture
+def another(api: Api, namespace: str) -> Iterator[str]:
+    """One more namespace with an application in it."""
+    name = f"{namespace}-more"
+    api.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
+    yield name
+    api.delete(path_to("Namespace", name))
+
+
+@pytest.mark.parametrize("name", ["reroll.yaml", "reroll-all-features.yaml"])
+def test_a_whole_cluster(
+    apply: Apply, stage: ServingStage, shell: Callable[..., str], name: str
+) -> None:
+    one = web(annotations=ENABLED)
+    stage.make(page("one"), one)
+    apply(name)
+    stage.adopted(one)
+    stage.settled(one)
+
+    rolls(stage, one, "two")
+
+    said = shell("doctor", "-v", "--controller-namespace", NAME)
+    assert "2 of 2 replicas are ready" in said
+    assert amiss(said) == []
+
+
+def test_some_namespaces(
+    apply: Apply, stage: ServingStage, api: Api, another: str, kubectl: Tool
+) -> None:
+    one, elsewhere = web(annotations=ENABLED), ServingStage(api, "default", stage.address)
+    stage.make(page("one"), one)
+    apply("reroll-namespaces.yaml", shop=stage.namespace, billing=another)
+    stage.adopted(one)
+    stage.settled(one)
+    there = ServingStage(api, another, stage.address)
+    there.make(page("one"), one)
+    there.adopted(one)
+    elsewhere.make(page("one"), one)
+    try:
+        rolls(stage, one, "two")
+        rolls(there, one, "three")
+        assert elsewhere.record(one) == {}
+    finally:
+        kubectl("delete", "deployment/web", "configmap/app", "-n", "default")
+    eventually(lambda: len(stage.revisions(one)) == 2, "it rolled once")
