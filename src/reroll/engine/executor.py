@@ -87,8 +87,7 @@ class Executor:
         features: Collection[str] = EVERYTHING,
     ) -> None:
         self._client, self._clock, self._observer, self._pacer = client, clock, observer, pacer
-        self._world = observer.world
-        self._backoff = Backoff(clock)
+        self._world, self._backoff = observer.world, Backoff(clock)
         self._unanswered: dict[Key, tuple[Turn, Record | None]] = {}
         """Patches that the API server may have applied or not."""
         self.jobs = Jobs(client, clock, self._world, may_recreate=Feature.RECREATE in features)
@@ -258,7 +257,6 @@ class Executor:
         return report
 
     def forgive(self, key: Key) -> None:
-        """Forget how often a workload failed."""
         self._backoff.succeeded(key)
 
     def failed(self, key: Key, error: Exception) -> Outcome:

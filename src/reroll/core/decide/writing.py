@@ -113,7 +113,7 @@ def new_here(case: Case) -> Draft | None:
     if isinstance(record, Unreadable):
         message = f"its record could not be used ({record.why}); {message}"
     pins = case.pins.adopted(case.now, is_new=True)
-    return _recorded(case.recorded(Reason.ADOPTED, message, **pins))
+    return Draft(Act.RECORD, case.recorded(Reason.ADOPTED, message, **pins))
 
 
 def went_back(case: Case) -> Draft | None:
@@ -131,7 +131,7 @@ def went_back(case: Case) -> Draft | None:
         if not snapshot.history.left:
             return None
     fields = case.pins.adopted(case.now) or {"declined": taken_back(there, left)}
-    return _recorded(case.recorded(Reason.UNDONE, **fields))
+    return Draft(Act.RECORD, case.recorded(Reason.UNDONE, **fields))
 
 
 def _moved_on(case: Case, left: Record) -> bool:
@@ -173,11 +173,11 @@ def unrecorded(case: Case) -> Draft | None:
     if case.has_unknown_key:
         is_due = case.rewrites_at is not None and case.now >= case.rewrites_at
         reason = Reason.KEY_LOST if comparison.lost else Reason.RECORDED
-        return _recorded(case.recorded(reason)) if is_due else None
+        return Draft(Act.RECORD, case.recorded(reason)) if is_due else None
     if record.s == comparison.wanted:
         return None
     is_other_key = record.k not in {"", case.snapshot.keys.current}
-    return _recorded(case.recorded(Reason.KEY_ROTATED if is_other_key else Reason.RECORDED))
+    return Draft(Act.RECORD, case.recorded(Reason.KEY_ROTATED if is_other_key else Reason.RECORDED))
 
 
 def other_pins(case: Case) -> Draft | None:
@@ -186,11 +186,11 @@ def other_pins(case: Case) -> Draft | None:
     if record is None or not _pins_are_settled(case):
         return None
     if record.pins is None:
-        return _recorded(case.recorded(Reason.RECORDED, **case.pins.adopted(case.now)))
+        return Draft(Act.RECORD, case.recorded(Reason.RECORDED, **case.pins.adopted(case.now)))
     if case.pins.chosen and record.held is None:
-        return _recorded(case.recorded(Reason.UNDONE, held=case.now))
+        return Draft(Act.RECORD, case.recorded(Reason.UNDONE, held=case.now))
     if record.held is not None and not case.pins.chosen:
-        return _recorded(case.recorded(Reason.RECORDED, held=None))
+        return Draft(Act.RECORD, case.recorded(Reason.RECORDED, held=None))
     return None
 
 
@@ -258,7 +258,7 @@ def rolled_elsewhere(case: Case) -> Draft | None:
         return None
     fields: RecordFields = {"s": case.comparison.started_with, "todo": None, "declined": None}
     fields |= case.pins.adopted(case.now)
-    return _recorded(case.recorded(Reason.ROLLED_ELSEWHERE, **fields))
+    return Draft(Act.RECORD, case.recorded(Reason.ROLLED_ELSEWHERE, **fields))
 
 
 def _pods_have(case: Case, change: Change) -> bool:
@@ -291,10 +291,6 @@ def unpinned(case: Case) -> Draft | None:
 def stale(case: Case) -> Draft | None:
     """Its pods have another content than its sources."""
     return Draft(Act.ROLL, roll(case))
-
-
-def _recorded(plan: Plan) -> Draft:
-    return Draft(Act.RECORD, plan)
 
 
 def _reading_history() -> Draft:
