@@ -58,6 +58,8 @@ def test_rolls_are_told_with_keys_and_managers_the_newest_first(
     stage.api.patch(path, {"data": {"level": "debug"}}, fieldManager="day-shift")
     first = stage.rolled(web, adopted["Deployment"])
     stage.rolled(db, adopted["StatefulSet"])
+    # Two rolls at once may be one revision: Kubernetes makes one of the template that it sees.
+    eventually(lambda: len(stage.revisions(web)) == 2, "the first roll has its revision")
     secret = path_to("Secret", "db", stage.namespace)
     body = {"data": {"password": build.encode("correct horse")}}
     stage.api.patch(secret, body, fieldManager="night-shift")

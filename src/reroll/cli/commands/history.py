@@ -51,7 +51,8 @@ def run(args: argparse.Namespace) -> int:
     async def action(view: View) -> int:
         listed = await view.workloads(context.tables.kinds)
         selected = [each for each in listed if selection.holds(each.kind, each.manifest)]
-        selection.check([each.workload.key for each in listed], view.gaps)
+        known = [each.workload.key for each in listed]
+        selection.check(known, view.gaps, namespace=view.namespace)
         past = (await gather(view, selected))[: args.limit]
         document = {"history": [_facts(entry) for entry in past], "problems": view.gaps}
         show(context.output, document, _text(past, context.clock.now()))
