@@ -273,17 +273,27 @@ def reason(api: Api) -> None:
 
 
 def curl(stage: Stage) -> None:
-    """The page as a visitor sees it, if there is one."""
+    """The page as a visitor sees it, if there is one, once no pod that is leaving serves it."""
     if stage.visitor:
+        stage.wait(
+            "the pods that are replaced end", lambda: not any(map(_leaves, _pods(stage.api)))
+        )
         command("curl", stage.visitor.url)
         say(f"  {stage.visitor.page()}")
 
 
 def pods(api: Api) -> None:
-    found = api.list(f"/api/v1/namespaces/{NAMESPACE}/pods")
-    for pod in sorted(found, key=lambda p: str(p["metadata"]["name"])):
-        if not pod["metadata"].get("deletionTimestamp"):
+    for pod in sorted(_pods(api), key=lambda p: str(p["metadata"]["name"])):
+        if not _leaves(pod):
             say(f"  pod    {pod['metadata']['name']}  {pod['status'].get('phase', '')}")
+
+
+def _pods(api: Api) -> list[dict[str, Any]]:
+    return api.list(f"/api/v1/namespaces/{NAMESPACE}/pods")
+
+
+def _leaves(pod: dict[str, Any]) -> bool:
+    return bool(pod["metadata"].get("deletionTimestamp"))
 
 
 def show(documents: list[dict[str, Any]]) -> None:
