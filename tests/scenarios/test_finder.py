@@ -125,3 +125,21 @@ def test_who_may_not_look_for_it_is_told_once_and_needs_no_key_for_config_maps(
 
 def _rule(group: str, resource: str, *verbs: str) -> dict[str, Any]:
     return {"apiGroups": [group], "resources": [resource], "verbs": list(verbs)}
+
+
+def test_a_deployment_that_only_looks_like_a_controller_is_left_out(
+    stage: Stage, api: Api, command: Callable[..., Finished], namespace: str
+) -> None:
+    """Anyone may give a Deployment our label, and settings by which everything rolls."""
+    stage.make(build.configmap("app"), build.deployment("web", uses=["configmap/app"]))
+    fake = build.deployment("fake")
+    fake["metadata"]["labels"] = {"reroll.dev/component": "controller"}
+    (container,) = fake["spec"]["template"]["spec"]["containers"]
+    container["image"] = "reroll"
+    container["args"] = ["run", "--enabled=true", f"--namespaces={namespace}"]
+    stage.make(fake)
+
+    done = command("plan", "-n", namespace, "--all", "-o", "json")
+
+    assert f"Deployment {namespace}/fake looks like a controller and may not roll here" in done.err
+    assert not [row for row in done.json["workloads"] if row["reason"] == "Adopted"]

@@ -18,8 +18,11 @@ from reroll.core.model.metadata import Manifest, Metadata
 from reroll.core.model.names import several
 from reroll.core.tables.annotations import DOMAIN
 from reroll.core.tables.kinds import KINDS
+from reroll.core.tables.rights import Feature
 from reroll.engine.scope import Namespaces, scope
+from reroll.features.checkup.access import Question, Subject, ask
 from reroll.kube import resources
+from reroll.kube.errors import Forbidden
 from reroll.kube.objects import Stub
 from reroll.kube.view import View
 from reroll.settings.table import Settings
@@ -86,12 +89,45 @@ async def find(view: View, choice: Choice, namespace: str | None) -> Search:
     else:
         info = await _namespace(view, namespace, known)
         fit = [one for one in known if one.covers(info)]
+    if not is_chosen:
+        fit, doubts = await _credible(view, fit, namespace)
+        notes += doubts
     fit = sorted(fit, key=lambda one: _order(one, namespace, view.home))
     if known and not fit:
         notes.append(_uncovered(known, namespace or ""))
     if len(fit) > 1:
         notes.append(_several(fit))
     return Search(tuple(fit), tuple(notes))
+
+
+async def _credible(
+    view: View, fit: Sequence[Installed], namespace: str | None
+) -> tuple[list[Installed], list[str]]:
+    """Those whose service account may roll what is asked for.
+
+    Anyone who may make a Deployment can give it our label and settings; rights are not theirs to
+    give. Those who may not ask about others are told whose settings count, before anything is done.
+    """
+    trusted: list[Installed] = []
+    notes: list[str] = []
+    for one in fit:
+        places = one.settings.namespaces if namespace is None else (namespace,)
+        asked = [
+            Question(Feature.ROLLING, "patch", DEPLOYMENT.group, DEPLOYMENT.plural, place)
+            for place in places or ("",)
+        ]
+        account = Subject(one.installation.key.namespace, one.installation.account)
+        try:
+            lacking = await ask(view.client, asked, account)
+        except Forbidden:
+            notes.append(f"this is decided as {one} does; {HOW_TO_CHOOSE}, if that is not yours")
+            trusted.append(one)
+            continue
+        if lacking:
+            notes.append(f"{one} looks like a controller and may not roll here: it is left out")
+        else:
+            trusted.append(one)
+    return trusted, notes
 
 
 def _order(one: Installed, namespace: str | None, home: str) -> tuple[bool, bool, str]:
