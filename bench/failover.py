@@ -76,7 +76,7 @@ class Team:
     """The replicas; there are always as many."""
 
     def __init__(self, kubeconfig: Path, logs: Path, size: int, flags: Sequence[str]) -> None:
-        self._flags = ("--debounce", "0", *flags)
+        self._flags = ("--debounce", "0", "--max-rolls", "0/1h", *flags)
         self._replicas = [Replica(kubeconfig, logs / f"reroll-{i}.log") for i in range(size)]
         self._marks = [one.mark for one in self._replicas]
         for one in self._replicas:

@@ -48,7 +48,11 @@ class Relay:
 
     async def _serve(self, down: asyncio.StreamReader, up: asyncio.StreamWriter) -> None:
         host, port = self._target.hostname, self._target.port
-        reader, writer = await asyncio.open_connection(host, port, limit=CHUNK)
+        try:
+            reader, writer = await asyncio.open_connection(host, port, limit=CHUNK)
+        except OSError:
+            up.close()  # The server is gone, and that is to be felt.
+            return
         async with asyncio.TaskGroup() as group:
             group.create_task(self._pump(down, writer, sends=True))
             group.create_task(self._pump(reader, up, sends=False))

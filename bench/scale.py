@@ -23,7 +23,7 @@ from bench.relay import Relay
 from bench.replica import Replica
 from reroll_dev.cluster import DevCluster
 
-FLAGS = ("--debounce", "0", "--rate", "100000", "--burst", "100000")
+FLAGS = ("--max-rolls", "0/1h", "--debounce", "0", "--rate", "100000", "--burst", "100000")
 """How fast it can be, not how fast it may be: by default it rolls 100 workloads a second."""
 IDLE = 15.0
 CALM = 20_000

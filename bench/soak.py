@@ -32,7 +32,16 @@ from bench.ground import USER, ground, say
 from reroll_dev.api import Api, ApiError, path_to
 
 DEBOUNCE = timedelta(milliseconds=300)
-FLAGS = ("--watch-silence", "3s", "--debounce-limit", "3s", "--log-level", "info")
+FLAGS = (
+    "--max-rolls",
+    "0/1h",
+    "--watch-silence",
+    "3s",
+    "--debounce-limit",
+    "3s",
+    "--log-level",
+    "info",
+)
 KINDS = ("Deployment", "StatefulSet", "DaemonSet")
 STRATEGIES = ("stamp", "stamp", "env", "restart", "evict")
 REVISIONS = {"reroll.dev/revisions": "true", "reroll.dev/pin": "template"}

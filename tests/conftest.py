@@ -4,6 +4,7 @@ A test that uses the control plane, directly or through another fixture, carries
 `cluster`.
 """
 
+import asyncio
 import ipaddress
 import os
 import signal
@@ -28,6 +29,7 @@ pytest_plugins = [
     "tests.support.fixtures_fault",
     "tests.support.fixtures_image",
     "tests.support.fixtures_node",
+    "tests.support.fixtures_prometheus",
 ]
 
 # A busy machine is no reason to fail.
@@ -37,16 +39,25 @@ settings.load_profile("busy")
 RUN_FOLDER = pytest.StashKey[Path]()
 WORKER_KEY = "reroll_run_folder"
 ROLLOUTS = "rollouts-controller"
-ON_REQUEST = ("builder", "node")
-"""Markers of tests that run only where `-m` names them: they need more than a control plane."""
+ON_REQUEST = ("browser", "builder", "node", "prometheus", "slow")
+"""Markers of tests that run only where `-m` names them: they need more, or take long."""
 
 
 def pytest_configure(config: pytest.Config) -> None:
     worker: dict[str, str] | None = getattr(config, "workerinput", None)
     folder = Path(worker[WORKER_KEY]) if worker else session.new_run(session.base_folder())
     config.stash[RUN_FOLDER] = folder
+    _keep_bytecode()
+    # Who asks for a loop outside of one would get a new one, which nobody closes.
+    asyncio.set_event_loop(None)
     sys.addaudithook(_stay_on_this_machine)
     _heed_signals()
+
+
+def _keep_bytecode() -> None:
+    """Each of the processes of a run, and of the programs it starts, would compile all again."""
+    sys.dont_write_bytecode = False
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 
 def _heed_signals() -> None:
@@ -94,6 +105,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(pytest.mark.cluster)
         if "node_programs" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.node)
+        if "prometheus_programs" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.prometheus)
     asked = str(config.getoption("markexpr"))
     for tier in (one for one in ON_REQUEST if one not in asked):
         left_out = [item for item in items if item.get_closest_marker(tier)]
@@ -196,6 +209,15 @@ def _tool(name: str) -> Callable[..., Tool]:
 helm = _tool("helm")
 helm4 = _tool("helm4")
 kustomize = _tool("kustomize")
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Any]:
+    """Chromium."""
+    from tests.support.dashboard import chromium
+
+    with chromium() as one:
+        yield one
 
 
 @pytest.fixture

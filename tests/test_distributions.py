@@ -76,6 +76,13 @@ def test_the_product_wheel_carries_the_product_alone(product_wheel: Path) -> Non
     packages = {name.split("/")[0] for name in names}
     assert packages == {"reroll", f"reroll-{reroll.__version__}.dist-info"}
     assert "reroll/py.typed" in names
+    dashboard = (ROOT / "src" / "reroll" / "dashboard").rglob("*.*")
+    parts = {
+        path.relative_to(ROOT / "src").as_posix()
+        for path in dashboard
+        if "__pycache__" not in str(path)
+    }
+    assert parts <= set(names), "templates, style and script are in it"
     unwanted = ("devcluster", "reroll_dev", "controlplane", "go.mod", "__pycache__")
     assert [name for name in names if any(word in name for word in unwanted)] == []
 

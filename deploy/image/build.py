@@ -17,6 +17,7 @@ import sys
 import tempfile
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
+from typing import Any
 
 import sbom
 
@@ -30,8 +31,11 @@ PLACE = "opt/reroll"
 """Where the folder is in the image."""
 
 
-def build(folder: Path, *, installed: bool = False) -> None:
-    """`installed`: take packages from the environment that runs this, instead of fetching them."""
+def build(folder: Path, *, installed: bool = False, platform: str = "") -> None:
+    """`installed`: take packages from the environment that runs this, instead of fetching them.
+
+    `platform` fetches those of another machine, named as uv names it; bytecode is the same on all.
+    """
     if folder.exists() and any(folder.iterdir()):
         raise SystemExit(f"{folder} is not empty; name a new folder, or empty it")
     library = folder / "lib"
@@ -39,7 +43,7 @@ def build(folder: Path, *, installed: bool = False) -> None:
     if installed:
         take_installed(library)
     else:
-        install(library, LOCK)
+        install(library, LOCK, platform)
     shutil.copytree(PROGRAM, library / "reroll", ignore=LEFT_OUT)
     shutil.copy(ROOT / "LICENSE", folder)
     forget_installer(library)
@@ -50,11 +54,11 @@ def build(folder: Path, *, installed: bool = False) -> None:
 def compile_all(library: Path) -> None:
     """By hash and unchecked: the same bytes each time, and nothing to look at when it starts."""
     unchecked = ("-q", "-j", "0", "--invalidation-mode", "unchecked-hash")
-    there = ("-s", library, "-p", f"/{PLACE}/lib")
+    there: tuple[str | Path, ...] = ("-s", library, "-p", f"/{PLACE}/lib")
     # A set of strings that is a constant has the order of their hashes, which change from run to
     # run unless they are fixed.
     fixed = {**os.environ, "PYTHONHASHSEED": "0"}
-    command = [sys.executable, "-m", "compileall", *unchecked, *there, library]
+    command: list[str | Path] = [sys.executable, "-m", "compileall", *unchecked, *there, library]
     if subprocess.run(command, env=fixed, check=False).returncode:
         raise SystemExit(f"{library}: not everything could be compiled; see above")
 
@@ -66,25 +70,32 @@ def forget_installer(library: Path) -> None:
             (about / name).unlink(missing_ok=True)
 
 
-def install(library: Path, lock: Path) -> None:
-    """The packages of the lock file and no others, as wheels: nothing of theirs is run."""
+def install(library: Path, lock: Path, platform: str = "", python: str = "") -> None:
+    """The packages of the lock file and no others, as wheels: nothing of theirs is run.
+
+    For another platform or another version of Python it takes uv.
+    """
     uv = shutil.which("uv")
+    other = [f"--python-platform={platform}"] if platform else []
+    other += [f"--python-version={python}"] if python else []
+    if other and not uv:
+        raise SystemExit("packages of another machine are fetched by uv; run `make setup`")
     if uv:
         tool = [uv, "pip", "install", "--quiet", "--link-mode=copy", f"--python={sys.executable}"]
     else:
         tool = [sys.executable, "-m", "pip", "install", "--quiet", "--no-compile"]
     checked = ["--require-hashes", "--no-deps", "--only-binary=:all:"]
     once = {**os.environ, "UV_COMPILE_BYTECODE": "0"}
-    command = [*tool, *checked, f"--target={library}", f"--requirement={lock}"]
+    command = [*tool, *other, *checked, f"--target={library}", f"--requirement={lock}"]
     subprocess.run(command, check=True, env=once)
     shutil.rmtree(library / "bin", ignore_errors=True)  # programs of packages; ours is `-m reroll`
     (library / ".lock").unlink(missing_ok=True)
 
 
-def take_installed(library: Path) -> None:
+def take_installed(library: Path, lock: Path = LOCK) -> None:
     """The same packages, from where they are: for a machine without a network."""
-    lock = LOCK.read_text(encoding="utf-8")
-    for name, wanted, condition in re.findall(r"(?m)^([\w.-]+)==([^\s;]+)( ;)?", lock):
+    text = lock.read_text(encoding="utf-8")
+    for name, wanted, condition in re.findall(r"(?m)^([\w.-]+)==([^\s;]+)( ;)?", text):
         try:
             one = distribution(name)
         except PackageNotFoundError:
@@ -129,17 +140,23 @@ ENVIRONMENT = {
 }
 ENTRYPOINT = ("python3", "-m", "reroll")
 CMD = ("run",)
-PORTS = (8080, 8081)
+PORTS = (8080, 8081, 8300)
 USER = "65532:65532"
 
 
 def layout(folder: Path, target: Path, base: Path | None) -> None:
     """The folder as an OCI image layout, on top of another one that brings Python."""
-    # The Dockerfile has no such folder, and asks for no layout.
-    sys.path.append(str(ROOT / "packages" / "reroll-dev" / "src"))
-    from reroll_dev.images import image, layer, sources
+    images = imaging()
+    with tempfile.TemporaryDirectory(dir=target.parent) as work:
+        below = images.sources.read(base, Path(work)) if base else images.image.scratch()
+        made = on_top(folder, below, Path(work) / "layer", moment=_moment())
+        images.image.write_folder(made, target)
 
-    config = image.Config(
+
+def on_top(folder: Path, below: Any, packed: Path, *, moment: int) -> Any:
+    """The folder as one layer, which is written to `packed`, on top of another image."""
+    images = imaging()
+    config = images.image.Config(
         entrypoint=ENTRYPOINT,
         cmd=CMD,
         env=ENVIRONMENT,
@@ -148,13 +165,20 @@ def layout(folder: Path, target: Path, base: Path | None) -> None:
         ports=PORTS,
         labels=labels(),
     )
-    with tempfile.TemporaryDirectory(dir=target.parent) as work:
-        below = sources.read(base, Path(work)) if base else image.scratch()
-        moment = _moment()
-        packed = Path(work) / "layer"
-        blob, content = layer.layer(folder, PLACE, packed, moment=moment, packed=True)
-        made = below.with_layer(blob, content, moment=moment, by="deploy/image/build.py")
-        image.write_folder(made.with_config(config), target)
+    blob, content = images.layer.layer(folder, PLACE, packed, moment=moment, packed=True)
+    made = below.with_layer(blob, content, moment=moment, by="deploy/image/build.py")
+    return made.with_config(config)
+
+
+def imaging() -> Any:
+    """What makes images. The Dockerfile has no such folder, and asks for no layout."""
+    source = str(ROOT / "packages" / "reroll-dev" / "src")
+    if source not in sys.path:
+        sys.path.append(source)
+    from reroll_dev import images
+    from reroll_dev.images import image, layer, sources  # noqa: F401  as attributes of `images`
+
+    return images
 
 
 def _moment() -> int:

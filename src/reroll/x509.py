@@ -31,11 +31,20 @@ def certificates(data: Mapping[str, str]) -> Iterator[Certificate]:
     """The first certificate, which is the owner's own, under each of the known keys of a Secret."""
     for key in KEYS:
         try:
-            match = _PEM.search(base64.b64decode(data.get(key, "")))
-            if match:
-                yield _certificate(key, base64.b64decode(match[1]))
-        except (ValueError, binascii.Error, IndexError):
+            text = base64.b64decode(data.get(key, ""))
+        except ValueError:
             continue
+        if found := certificate(key, text):
+            yield found
+
+
+def certificate(key: str, text: bytes) -> Certificate | None:
+    """The first certificate in a text, which is what a Secret has under a key."""
+    try:
+        match = _PEM.search(text)
+        return _certificate(key, base64.b64decode(match[1])) if match else None
+    except (ValueError, binascii.Error, IndexError):
+        return None
 
 
 def _certificate(key: str, der: bytes) -> Certificate:

@@ -2,12 +2,15 @@
 
 import json
 from collections.abc import Iterator, Mapping
+from ipaddress import ip_network
 from pathlib import Path
 from typing import Any
 
 import yaml
 from tests.support.chart import CHART, FEATURES
 from tests.support.tools import Tool
+
+from reroll.http.addresses import LINK_LOCAL, METADATA
 
 Object = dict[str, Any]
 
@@ -17,7 +20,7 @@ EVERYTHING: dict[str, Any] = {
     "serviceMonitor": {"enabled": True, "labels": {"release": "prometheus"}},
     "podMonitor": {"enabled": True},
     "prometheusRule": {"enabled": True, "runbooks": "https://wiki.example/"},
-    "dashboard": {"enabled": True},
+    "grafanaDashboard": {"enabled": True},
     "priorityClassName": "system-cluster-critical",
     "imagePullSecrets": ["registry"],
     "nodeSelector": {"kubernetes.io/os": "linux"},
@@ -32,7 +35,15 @@ EVERYTHING: dict[str, Any] = {
     "podLabels": {"example.com/a": "b"},
     "commonLabels": {"example.com/team": "platform"},
     "service": {"labels": {"example.com/a": "b"}, "annotations": {"example.com/a": "b"}},
-    "settings": {"debounce": "5s", "exclude-namespaces": ["kube-*"]},
+    "settings": {
+        "debounce": "5s",
+        "exclude-namespaces": ["kube-*"],
+        "notices": [
+            {"name": "team", "to": {"slack": {"webhook-file": "/etc/reroll-notices/slack"}}},
+            {"name": "near", "to": {"webhook": {"url": "https://hook.example.com"}}},
+        ],
+    },
+    "notices": {"secret": "reroll-notices", "cidrs": {"near": ["192.0.2.0/24"]}},
 }
 """Values that turn on everything there is."""
 
@@ -47,6 +58,16 @@ def template(
         identity=None,
     )
     return [each for each in yaml.safe_load_all(text) if each]
+
+
+def outside(*ports: int) -> Object:
+    """A rule of a NetworkPolicy: every address but those where a cloud gives credentials away."""
+    away: dict[int, list[str]] = {4: [], 6: []}
+    for network in map(ip_network, (*LINK_LOCAL, *METADATA)):
+        away[network.version].append(str(network))
+    blocks = {"0.0.0.0/0": away[4], "::/0": away[6]}
+    to = [{"ipBlock": {"cidr": cidr, "except": but}} for cidr, but in blocks.items()]
+    return {"to": to, "ports": [{"port": port} for port in ports]}
 
 
 def values_file(folder: Path, values: Mapping[str, Any]) -> Path:

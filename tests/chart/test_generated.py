@@ -7,6 +7,8 @@ import yaml
 from tests.support import chart
 from tests.support.tools import Tool
 
+from reroll.settings.table import ROWS
+
 
 @pytest.mark.parametrize("path", chart.FILES, ids=lambda path: path.name)
 def test_a_file_of_the_chart_is_what_its_table_says(path: Path) -> None:
@@ -38,3 +40,7 @@ def test_no_value_is_missing_among_those_that_say_something() -> None:
     content = yaml.safe_load((chart.CHART / "values.yaml").read_text(encoding="utf-8"))
 
     assert {value.path[0] for value in chart.values()} == set(content)
+
+
+def test_every_key_of_the_config_file_that_has_rows_is_a_setting_of_the_chart() -> None:
+    assert set(chart.ROW_SCHEMAS) == set(ROWS)

@@ -11,8 +11,11 @@ from tests.support.tools import Tool
 
 from reroll.core.tables.rights import OPTIONAL, Feature
 
-GUIDE = (ROOT / "docs" / "guides" / "install-chart.md").read_text(encoding="utf-8")
-BLOCKS = [yaml.safe_load(text) for text in re.findall(r"(?s)```yaml\n(.*?)```", GUIDE)]
+GUIDE, DASHBOARD = (
+    (ROOT / "docs" / "guides" / name).read_text(encoding="utf-8")
+    for name in ("install-chart.md", "dashboard.md")
+)
+BLOCKS = [yaml.safe_load(text) for text in re.findall(r"(?s)```yaml\n(.*?)```", GUIDE + DASHBOARD)]
 OTHERS = {"apiVersion", "ignoreDifferences"}
 VALUES = [block for block in BLOCKS if OTHERS.isdisjoint(block)]
 

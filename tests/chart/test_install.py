@@ -37,12 +37,11 @@ def test_install_upgrade_and_uninstall(
     helm: Tool = request.getfixturevalue(version)
     name = name_of(home)
 
-    said = release(helm, "install", {}, "--wait", "--timeout", "60s")
+    said = release(helm, "install", {}, "--wait", "--timeout", "200s")
     assert "reroll.dev/enabled=true" in said
-    first = deployment(api, home, name)
-    assert (
-        first["status"]["readyReplicas"] == 2
-    )  # pods that the namespace would not let in are none
+    # Pods that the namespace would not let in are none.
+    place = path_to("Deployment", name, home)
+    first = api.wait_for(place, lambda one: one["status"].get("readyReplicas") == 2)
 
     release(helm, "upgrade", {"service": {"port": 80}})
     assert deployment(api, home, name)["metadata"]["generation"] == first["metadata"]["generation"]

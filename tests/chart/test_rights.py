@@ -28,6 +28,21 @@ CHOICES: dict[str, tuple[dict[str, Any], frozenset[Feature]]] = {
         f"with {feature}": ({"features": {feature.value: True}}, rights.GRANTED | {feature})
         for feature in sorted(OPTIONAL)
     },
+    "with a canary": (
+        {"features": {"canary": True}},
+        rights.GRANTED | {Feature.CANARY},
+    ),
+    **{
+        f"with a gate that is an {field}": (
+            {"settings": {"gates": [{"name": "success", field: "success-rate"}]}},
+            rights.GRANTED | {Feature.ANALYSIS},
+        )
+        for field in ("analysisTemplate", "clusterAnalysisTemplate")
+    },
+    "with another gate": (
+        {"settings": {"gates": [{"name": "board", "webhook": {"url": "http://x"}}]}},
+        rights.GRANTED,
+    ),
     "without a leader": (
         {"replicas": 1, "settings": {"leader-election": False}},
         rights.GRANTED - {Feature.LEADER_ELECTION},

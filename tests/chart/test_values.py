@@ -11,7 +11,8 @@ from tests.support.tools import Tool
 
 from reroll.answers.migration.translate import of_values
 from reroll.settings.resolve import resolve
-from reroll.settings.table import SETTINGS, Setting
+from reroll.settings.rows import Setting
+from reroll.settings.table import SETTINGS
 
 WRONG: dict[str, tuple[dict[str, Any], str]] = {
     "a word for a number": ({"replicas": "many"}, "'/replicas': got string, want integer"),
@@ -102,7 +103,7 @@ def given(row: Setting) -> Any:
     """The setting's example, as YAML has it."""
     schema = json.loads((CHART / "values.schema.json").read_text(encoding="utf-8"))
     type_ = schema["properties"]["settings"]["properties"][row.key].get("type")
-    if type_ in ("string", None):
+    if type_ is None or "string" in type_:
         return row.about.example
     return row.about.example.split(",") if "array" in type_ else json.loads(row.about.example)
 
@@ -121,7 +122,8 @@ def test_every_setting_can_be_given_and_arrives(helm: Tool, without: str) -> Non
 
 # Kubernetes before the policy, features and the settings that they decide.
 DECISIONS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
-    "nothing": ({}, {"features": ["reload"]}),
+    "nothing": ({}, {"features": ["reload"], "dialects": ["reroll"]}),
+    "another tool": ({"dialects": {"wave": True}}, {"dialects": ["reroll", "wave"]}),
     "less": ({"features": {"reload": False}}, {"features": []}),
     "more": (
         {"features": {"evict": True, "recreate": True, "trigger": True}},
@@ -160,6 +162,7 @@ def test_the_controller_is_told_of_its_features(
         "digest-key",
         "log-format",
         "probes",
+        "dialects",
         "features",
         "namespaces",
         *expected,
@@ -200,7 +203,7 @@ def test_the_alerts_name_runbooks_where_they_are_and_the_dashboard_is_whole(helm
     alerts = the(objects, "PrometheusRule")["spec"]["groups"][0]["rules"]
     urls = {alert["annotations"]["runbook_url"] for alert in alerts}
     assert all(url.startswith("https://wiki.example/docs/runbooks/") for url in urls)
-    dashboard = named(objects, "ConfigMap", "reroll-dashboard")
+    dashboard = named(objects, "ConfigMap", "reroll-grafana")
     assert json.loads(dashboard["data"]["reroll.json"])["panels"]
 
 

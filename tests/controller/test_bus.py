@@ -95,8 +95,26 @@ def test_after_all_was_well_or_something_was_done_it_is_news_again() -> None:
     assert heard(HELD, DONE, HELD).count(Reason.HELD.sentence) == 2
 
 
+def test_the_end_of_a_rollout_makes_no_news_of_what_holds_still() -> None:
+    complete = a_report(Reason.COMPLETE, Result.NOTHING)
+    assert heard(HELD, complete, HELD) == [Reason.HELD.sentence]
+
+
 def test_what_was_done_is_always_news() -> None:
     assert heard(DONE, DONE) == [Reason.ADOPTED.sentence] * 2
+
+
+def test_what_was_done_is_no_news_when_the_next_look_finds_it() -> None:
+    """A verdict is written, and from then on every look says what it was."""
+    done = a_report(Reason.FAILING, Result.DONE, message="web-1 crashes")
+    found = a_report(Reason.FAILING, Result.NOTHING, message="web-1 crashed")
+    another = a_report(Reason.FAILING, Result.NOTHING, message="web-2 crashes too")
+    assert heard(done, found, found) == ["web-1 crashes"]
+    assert heard(done, found, another) == ["web-1 crashes", "web-2 crashes too"]
+    assert heard(done, NOTHING, found) == ["web-1 crashes", "web-1 crashed"]
+    assert heard(done, msgspec.structs.replace(found, uid="2"))[1:] == ["web-1 crashed"]
+    # Somebody waits for it.
+    assert heard(done, msgspec.structs.replace(found, calls=True))[1:] == ["web-1 crashed"]
 
 
 def test_what_is_no_event_is_no_news_unless_it_rolled() -> None:

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable
 from typing import Any
 
+import msgspec
 import pytest
 
 from reroll.clock import SystemClock
@@ -93,11 +94,35 @@ async def test_a_roll_is_an_event_on_the_workload_and_one_on_its_source() -> Non
     assert source["message"].endswith(" and 2 more")
 
 
+async def test_a_source_is_told_what_was_done_to_each_of_its_users() -> None:
+    done = {
+        "api": "its pods are asked to reload: ",
+        "nightly": "its next run uses it: ",
+        "web": "rolled: ",
+    }
+    reports = [
+        msgspec.structs.replace(
+            a_report(Reason.CONFIG_CHANGED, Result.DONE, "patch", name), done=words
+        )
+        for name, words in done.items()
+    ]
+
+    *_, source = await sent(*reports)
+
+    assert source["message"].split("; ") == [
+        "its change rolled Deployment web",
+        "Deployment api: its pods are asked to reload",
+        "Deployment nightly: its next run uses it",
+    ]
+
+
 @pytest.mark.parametrize(
     ("reason", "result", "severities"),
     [
         (Reason.HELD, Result.HELD, ["Warning"]),
-        (Reason.UNDONE, Result.DONE, ["Normal"]),
+        (Reason.UNDONE, Result.DONE, ["Warning"]),
+        (Reason.RESUMED, Result.DONE, ["Normal"]),
+        (Reason.KEY_LOST, Result.DONE, ["Warning"]),
         (Reason.FORBIDDEN, Result.FAILED, ["Warning"]),
         (Reason.ADOPTED, Result.DONE, []),
     ],

@@ -7,21 +7,31 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any, get_args
 
+import msgspec
 import pytest
 import yaml
+from prometheus_client.parser import text_string_to_metric_families
 from tests.support.known_metrics import known_metrics
-from tests.support.promql import Query, parse
+from tests.support.promql import Matcher, Query, parse
 
-from reroll.controller.report import Result
+from reroll.controller.metrics import GOING_ON, STOPPED, Metrics
+from reroll.controller.report import Report, Result
+from reroll.controller.standings import ROLLBACKS, ROLLOUTS, UNHEALTHY
+from reroll.core.model.gates import Answer
+from reroll.core.model.key import Key
+from reroll.core.propagation.group import Group
+from reroll.core.propagation.member import Member, Stage
 from reroll.core.tables.reasons import Reason
 from reroll.core.tables.rights import Feature
+from reroll.features.notices.courier import DROPPED, FAILED, SENT
 from reroll.kube.steps import Health
 
 ROOT = Path(__file__).parents[2]
 RULES = yaml.safe_load((ROOT / "deploy" / "alerts" / "reroll.yaml").read_text())
 ALERTS: list[dict[str, Any]] = [rule for group in RULES["groups"] for rule in group["rules"]]
 DASHBOARD = json.loads((ROOT / "deploy" / "grafana" / "reroll.json").read_text())
-PANELS: list[dict[str, Any]] = DASHBOARD["panels"]
+EVERY_PANEL: list[dict[str, Any]] = DASHBOARD["panels"]
+PANELS = [panel for panel in EVERY_PANEL if panel["type"] != "row"]
 RUNBOOKS = ROOT / "docs" / "runbooks"
 
 TARGET = {"namespace", "job", "instance", "pod"}
@@ -45,8 +55,18 @@ VALUES: dict[str, set[str]] = {
     "reason": {reason.word for reason in Reason},
     "feature": {feature.value for feature in Feature},
     "ready": {"true", "false"},
+    "stage": {stage.value for stage in Stage},
     "code": {"200", "201", "404", "409", "429", "500", "503", "none"},
 }
+OWN: dict[tuple[str, str], set[str]] = {
+    ("reroll_propagations", "state"): {GOING_ON, STOPPED},
+    ("reroll_gates", "answer"): {*map(str, Answer), "asked"},
+    ("reroll_rollouts_total", "result"): set(ROLLOUTS.values()),
+    ("reroll_rollbacks_total", "result"): set(ROLLBACKS.values()),
+    ("reroll_notices_total", "result"): {SENT, FAILED, DROPPED},
+    ("reroll_unhealthy_workloads", "reason"): {reason.word for reason in UNHEALTHY},
+}
+"""Values of a label that means something else in this metric than in others."""
 
 
 def check(text: str) -> Query:
@@ -59,12 +79,13 @@ def check(text: str) -> Query:
         known |= METRICS[metric]
         for matcher in matchers:
             assert matcher.label in METRICS[metric] | TARGET, f"{metric} has no {matcher.label}"
-            if matcher.label in VALUES and "$" not in matcher.value:
+            values = OWN.get((metric, matcher.label)) or VALUES.get(matcher.label)
+            if values and "$" not in matcher.value:
                 pattern = matcher.value if "~" in matcher.operator else re.escape(matcher.value)
-                fits = [v for v in VALUES[matcher.label] if re.fullmatch(pattern, v)]
+                fits = [v for v in values if re.fullmatch(pattern, v)]
                 assert fits, f"{matcher.label} is never {matcher.value}"
                 for part in matcher.value.split("|"):
-                    assert any(re.fullmatch(part, v) for v in VALUES[matcher.label]), part
+                    assert any(re.fullmatch(part, v) for v in values), part
     for labels in query.groupings:
         assert labels <= known, f"nothing has the labels {labels - known}"
     return query
@@ -94,6 +115,11 @@ def test_a_query_names_metrics_labels_and_values_that_exist(text: str) -> None:
         "sums(reroll_leader)",
         "rate(reroll_rolls_total[5x])",
         'reroll_feature_up{feature=~"evict|fly"}',
+        'reroll_propagations{state="watching"} > 0',
+        'reroll_watch_state{state="stopped"} == 1',
+        'reroll_unhealthy_workloads{reason="Held"} > 0',
+        'reroll_rollouts_total{result="done"}',
+        'reroll_propagation_workloads{stage="lost"}',
         "1 > 0",
     ],
 )
@@ -138,8 +164,8 @@ def test_every_metric_of_ours_is_on_the_dashboard() -> None:
 def test_the_panels_of_the_dashboard_stand_beside_each_other_and_show_labels_that_are_there() -> (
     None
 ):
-    assert len({panel["id"] for panel in PANELS}) == len(PANELS)
-    for one, other in combinations((panel["gridPos"] for panel in PANELS), 2):
+    assert len({panel["id"] for panel in EVERY_PANEL}) == len(EVERY_PANEL)
+    for one, other in combinations((panel["gridPos"] for panel in EVERY_PANEL), 2):
         apart = one["x"] + one["w"] <= other["x"] or other["x"] + other["w"] <= one["x"]
         below = one["y"] + one["h"] <= other["y"] or other["y"] + other["h"] <= one["y"]
         assert apart or below, (one, other)
@@ -149,3 +175,61 @@ def test_the_panels_of_the_dashboard_stand_beside_each_other_and_show_labels_tha
             groupings = parse(target["expr"]).groupings
             assert shown <= (set().union(*groupings) if groupings else TARGET)
             assert target["datasource"]["uid"] == "${datasource}"
+
+
+WEB = Key("Deployment", "shop", "web")
+APP = Group(Key("ConfigMap", "shop", "app"))
+APP.put(WEB, Member(Stage.FAILED, stops=True))
+
+
+def selected(metrics: Metrics, metric: str, matchers: tuple[Matcher, ...]) -> float:
+    """The sum of the samples that a selector finds."""
+    families = text_string_to_metric_families(metrics.registry.render().decode())
+    return sum(
+        sample.value
+        for family in families
+        for sample in family.samples
+        if sample.name == metric
+        and all(re.fullmatch(one.value, sample.labels[one.label]) for one in matchers)
+    )
+
+
+@pytest.mark.parametrize(
+    ("alert", "told"),
+    [
+        ("RerollRolloutsFail", (Reason.FAILING, Result.DONE)),
+        ("RerollRolloutsFail", (Reason.STUCK, Result.NOTHING)),
+        ("RerollRollbackFailed", (Reason.ROLLBACK_FAILED, Result.DONE)),
+        ("RerollFlapping", (Reason.FLAPPING, Result.HELD)),
+        ("RerollWritesFail", (Reason.REJECTED, Result.FAILED)),
+        ("RerollStopped", None),
+    ],
+)
+def test_an_alert_on_rolls_finds_what_it_is_for_and_nothing_else(
+    alert: str, told: tuple[Reason, Result] | None
+) -> None:
+    """No alert of another trouble is raised by it."""
+    metrics, groups = Metrics(), list[Group]()
+    metrics.leader.set(1)
+    metrics.propagations(lambda: groups)
+    before, report = raised(metrics), Report(WEB, "1", "apps/v1", *WELL)
+    if told:
+        reason, result = told
+        metrics.report(msgspec.structs.replace(report, reason=reason, result=result))
+    else:
+        groups.append(APP)
+    assert before == set()
+    assert raised(metrics) == {alert}
+
+
+WELL = (Reason.UP_TO_DATE, Reason.UP_TO_DATE.sentence, Result.NOTHING)
+ON_ROLLS = (
+    "RerollRolloutsFail", "RerollRollbackFailed", "RerollFlapping", "RerollWritesFail",
+    "RerollStopped",
+)  # fmt: skip
+
+
+def raised(metrics: Metrics) -> set[str]:
+    """Alerts whose one selector finds more than nothing."""
+    rules = {alert["alert"]: parse(alert["expr"]).selectors for alert in ALERTS}
+    return {name for name in ON_ROLLS for one in rules[name] if selected(metrics, *one) > 0}

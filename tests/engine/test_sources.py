@@ -36,13 +36,15 @@ class Unexpanded:
     def expanded(self, want: GlobMatches, as_of: int) -> None: ...
 
 
-def asking(asked: list[Want]) -> Sources:
+def asking(asked: list[Want], told: list[Key] | None = None) -> Sources:
+    """`told` gets the users that a change is noticed for."""
+    noticed = [] if told is None else told
     return Sources(
         Scope(Policy()),
         Globs(),
         Key("Secret", "reroll", "keys"),
         want=asked.append,
-        notice=lambda *_: None,
+        notice=lambda user, _: noticed.append(user),
         references=Unexpanded(),
     )
 
@@ -67,6 +69,19 @@ def test_what_was_asked_for_before_its_watch_was_refused_does_not_count_as_read(
     sources.allowed("Secret", None)
     sources.observe(SECRET, answer(), watched=False)
     assert isinstance(sources.content(DB), Content)
+
+
+def test_users_hear_of_a_change_by_name() -> None:
+    """That is the order in which `reroll plan` says that a change would go."""
+    told: list[Key] = []
+    sources = asking([], told)
+    users = [Key("Deployment", "shop", f"web-{number:02}") for number in range(40)]
+    for user in reversed(users):
+        sources.link(user, set(), {DB: Reference(DB)})
+
+    sources.gone(DB, 8)
+
+    assert told == users
 
 
 def test_what_was_refused_is_read_once_it_is_allowed() -> None:

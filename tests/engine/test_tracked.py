@@ -38,7 +38,7 @@ class Fight:
             annotations[STATE] = write(record)
         manifest = document(DEPLOYMENT, version=self.version, annotations=annotations)
         self.tracked.workload = built(DEPLOYMENT, manifest, before)
-        self.tracked.record_changed(before, self.now)
+        self.tracked.record_changed(before, self.now, watched=True)
 
     def look(self) -> Plan:
         seen = snapshot(

@@ -31,9 +31,20 @@ def test_the_lock_of_the_image_is_a_part_of_the_lock(image_scripts: ModuleType) 
 
     assert part.items() <= whole.items(), "run `make image-lock`"
     assert {"httptools", "msgspec", "cryptography"} <= part.keys()
-    assert part.keys().isdisjoint({"pytest", "ruff", "mkdocs", "uv"})
+    assert part.keys().isdisjoint({"pytest", "ruff", "zensical", "uv"})
     hashes = image_scripts.LOCK.read_text(encoding="utf-8").split("==")[1:]
     assert all("--hash=sha256:" in each for each in hashes)
+
+
+def test_the_lock_of_the_plugin_is_that_of_the_image_without_webhook_and_dashboard(
+    image_scripts: ModuleType,
+) -> None:
+    image, plugin = locked(image_scripts.LOCK), locked(ROOT / "deploy/release/requirements.lock")
+
+    assert plugin.items() <= image.items(), "run `make image-lock`"
+    webhook = {"cryptography", "cffi", "pycparser"}
+    dashboard = {"starlette", "uvicorn", "anyio", "click", "h11", "idna", "typing-extensions"}
+    assert image.keys() - plugin.keys() == webhook | dashboard
 
 
 def test_it_holds_the_locked_packages_the_program_and_no_tools(

@@ -38,7 +38,7 @@ def test_it_runs_as_nobody_special_and_says_what_it_is(
     assert told["User"] == "65532:65532"
     assert told["Entrypoint"] == ["python3", "-m", "reroll"]
     assert told["Cmd"] == ["run"]
-    assert told["ExposedPorts"] == {"8080/tcp": {}, "8081/tcp": {}}
+    assert told["ExposedPorts"] == {"8080/tcp": {}, "8081/tcp": {}, "8300/tcp": {}}
     assert "PYTHONPATH=/opt/reroll/lib" in told["Env"]
     assert told["Labels"]["org.opencontainers.image.version"] == image_scripts.version()
     assert layout.manifest["annotations"] == told["Labels"]

@@ -145,6 +145,40 @@ async def test_every_group_that_is_impersonated_is_shown(config):
     assert access.headers[1:] == (("Impersonate-Group", "one"), ("Impersonate-Group", "two"))
 
 
+async def test_somebody_elses_token_goes_out_with_nothing_of_ours(config):
+    pair = pki.client_certificate(pki.new_authority(), "admin")
+    user = {
+        "client-certificate-data": base64.b64encode(pair.certificate).decode(),
+        "client-key-data": base64.b64encode(pair.key).decode(),
+        "username": "ann",
+        "password": "pw",
+        "as": "bob",
+    }
+    theirs = load(kubeconfig(config, user=user)).with_token("t-2")
+
+    assert await headers(theirs) == {"Authorization": "Bearer t-2"}
+    assert theirs._contexts is not None
+    assert theirs._contexts._tls.certificate is None
+    assert theirs._contexts._tls.key is None
+    assert "t-2" not in repr(await theirs.access())
+    with pytest.raises(ConfigError):
+        load(kubeconfig(config, user=user)).with_token("")
+
+
+async def test_acting_as_somebody_shows_our_token_and_their_name(config):
+    ours = load(kubeconfig(config, user={"token": "t-1", "as": "bob", "as-groups": ["one"]}))
+    access = await ours.acting_as("alice", ["two", "three"]).access()
+
+    assert access.headers == (
+        ("Impersonate-User", "alice"),
+        ("Impersonate-Group", "two"),
+        ("Impersonate-Group", "three"),
+        ("Authorization", "Bearer t-1"),
+    )
+    with pytest.raises(ConfigError):
+        ours.acting_as("", [])
+
+
 @pytest.mark.parametrize("token", ["0123", "on", "1e5", "~x", "1.10"])
 async def test_a_token_that_looks_like_a_number_or_a_word_of_yaml_stays_what_it_is(config, token):
     text = kubeconfig(config, user={"token": "TOKEN"}).read_text().replace('"TOKEN"', token)

@@ -107,7 +107,8 @@ async def test_a_holder_that_is_cut_off_stops_before_the_other_starts(
 
             assert not any(both)
             assert not ann.leads
-            assert ann.changes == ["started", "stopped"]
+            # It may have lost it before, to a server that took its time.
+            assert ann.changes[-1] == "stopped"
             await eventually(lambda: ann.leadership.problem is not None)
             assert f"cannot hold the lease {namespace}/{NAME}" in ann.leadership.problem
 
@@ -118,7 +119,7 @@ async def test_a_holder_whose_server_is_silent_stops_by_its_own_clock(
     async with running(shaky, namespace, "ann", timing=QUICK) as ann:
         await eventually(lambda: ann.leads)
         await asyncio.to_thread(fault_proxy.inject, Silence(), Match(path="leases"), times=None)
-        await eventually(lambda: ann.changes == ["started", "stopped"])
+        await eventually(lambda: ann.changes[-1] == "stopped")
         assert not ann.leads
         await asyncio.to_thread(fault_proxy.clear)
         await eventually(lambda: ann.leads)

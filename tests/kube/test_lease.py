@@ -1,8 +1,7 @@
 """Who may lead, decided from plain values."""
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from reroll.kube.election import Move, Record, Timing, View, decide, observe, renewed
 

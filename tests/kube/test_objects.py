@@ -143,3 +143,15 @@ def test_the_trouble_of_a_container_is_the_same_between_two_crashes(
 ) -> None:
     one = msgspec.convert({"name": "main", **status}, ContainerStatus)
     assert one.trouble == trouble
+
+
+def test_only_restarts_of_what_is_in_trouble_count_as_crashes():
+    def pod(**status: Any) -> Pod:
+        one = {"name": "main", "restartCount": 4, **status}
+        return msgspec.convert(
+            {"metadata": {"name": "web"}, "status": {"containerStatuses": [one]}}, Pod
+        )
+
+    assert pod(**TROUBLES["it is not started yet"][0]).crashes == 4
+    assert pod(**TROUBLES["it runs for a moment"][0]).crashes == 4
+    assert pod(**TROUBLES["it recovered"][0]).crashes == 0

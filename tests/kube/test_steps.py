@@ -1,8 +1,7 @@
 """The state machine as a table: what is, what happens, what comes of it."""
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from reroll.kube import errors, steps
 from reroll.kube.steps import DOUBTS, Ended, Failed, Listed, Opened, Pace, Paged, Phase, State, step

@@ -2,10 +2,10 @@
 
 import asyncio
 import uuid
-from dataclasses import replace
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 from tests.kube.follow import CONFIGMAPS, QUICK, SECRETS, Follower, connect, eventually, following
 from tests.kube.models import ConfigMap, Meta, Partial
 

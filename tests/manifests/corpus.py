@@ -5,6 +5,7 @@ objects that shares no code with the program.
 """
 
 import base64
+import copy
 import json
 import random
 from typing import Any, NamedTuple
@@ -17,19 +18,38 @@ Source = tuple[str, str]
 
 NAMES = ("app", "app-config", "db", "shop.tls", "x1")
 KEYS = ("a", "b.txt", "conf.yaml", "D_E")
+RBAC = "rbac.authorization.k8s.io/v1"
 HOOKS = ({"helm.sh/hook": "pre-upgrade"}, {"argocd.argoproj.io/hook": "PreSync"})
+
+
+OLD = "extensions/v1beta1"
+LABEL = "dashboards"
+STYLES = (
+    *("block", "block", "indented", "wide", "flow", "quoted", "aliases"),
+    *("json", "list", "crlf", "mark", "unended", "empty"),
+)
 
 
 class Stream(NamedTuple):
     objects: list[Object]
     blocked: set[Source]
     """What something names that cannot follow."""
+    wishes: dict[Source, str]
+    """What annotations can say of names."""
     style: str
     tail: str
     """More text: a document with a key twice."""
 
     def text(self) -> str:
-        return written(self.objects, self.style) + self.tail
+        return written(self.objects, self.style, self.tail)
+
+    def wishing(self) -> "Stream":
+        """The same, with the annotations of `wishes`."""
+        wished = self._replace(objects=copy.deepcopy(self.objects))
+        for source, made in wished.sources().items():
+            if word := self.wishes.get(source):
+                made["metadata"]["annotations"] = {"reroll.dev/names": word}
+        return wished
 
     def sources(self) -> dict[Source, Object]:
         kinds = ("ConfigMap", "Secret")
@@ -37,6 +57,12 @@ class Stream(NamedTuple):
 
     def workloads(self) -> list[Object]:
         return [each for each in self.objects if template(each) is not None]
+
+    def referred(self) -> set[Source]:
+        """What pods name that can follow a new name."""
+        pods = [each for each in self.objects if each["kind"] == "Pod"]
+        known = [each for each in self.workloads() if each["apiVersion"] != OLD]
+        return set().union(*(referred(each["spec"]) for each in (*pods, *known)))
 
 
 def named(object_: Object) -> Source:
@@ -51,21 +77,42 @@ def template(object_: Object) -> Object | None:
     return found
 
 
-def written(objects: list[Object], style: str) -> str:
+class Indented(yaml.SafeDumper):
+    """Lists stand further right than the key above them."""
+
+    def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:
+        super().increase_indent(flow, indentless=False)
+
+
+HOW: dict[str, dict[str, Any]] = {
+    "flow": {"default_flow_style": True},
+    "wide": {"indent": 4},
+    "quoted": {"default_style": '"', "Dumper": yaml.SafeDumper},
+    "indented": {"Dumper": Indented},
+}
+
+
+def written(objects: list[Object], style: str, tail: str) -> str:
+    if style == "json":
+        return "".join(json.dumps(each, indent=2) + "\n---\n" for each in objects) + tail
     if style == "list":
-        objects, style = [{"apiVersion": "v1", "kind": "List", "items": objects}], "block"
-    how = {"Dumper": yaml.CSafeDumper, "sort_keys": False, "allow_unicode": True, "width": 1000}
+        objects = [{"apiVersion": "v1", "kind": "List", "items": objects}]
+    if style != "aliases":
+        objects = json.loads(json.dumps(objects))  # Nothing is shared.
+    usual = {"Dumper": yaml.CSafeDumper, "sort_keys": False, "allow_unicode": True, "width": 1000}
+    how = {**usual, **HOW.get(style, {})}
+    parts = [f"# Source: x\n{yaml.dump(each, **how)}" for each in objects]
+    text = "---\n" + "---\n".join(parts) + tail
     match style:
-        case "json":
-            return "".join(json.dumps(each, indent=2) + "\n---\n" for each in objects)
-        case "flow":
-            parts = [yaml.dump(each, default_flow_style=True, **how) for each in objects]
-        case "wide":
-            parts = [yaml.dump(each, indent=4, **how) for each in objects]
-        case _:
-            parts = [f"# Source: x\n{yaml.dump(each, **how)}" for each in objects]
-    text = "---\n" + "---\n".join(parts)
-    return text.replace("\n", "\r\n") if style == "crlf" else text
+        case "crlf":
+            return text.replace("\n", "\r\n")
+        case "mark":
+            return "\ufeff" + text
+        case "unended":
+            return text.rstrip("\n")
+        case "empty":
+            return text.replace("---\n", "--- # nothing\n---\n")
+    return text
 
 
 class Maker:
@@ -76,6 +123,7 @@ class Maker:
         )
         """Of sources and of workloads."""
         self.blocked: set[Source] = set()
+        self.labelled: set[Source] = set()
 
     def some(self, *choices: Any) -> Any:
         return self.chance.choice(choices)
@@ -84,12 +132,17 @@ class Maker:
         kinds = [(kind, name) for kind in ("ConfigMap", "Secret") for name in NAMES]
         sources = [self.source(*each) for each in self.chance.sample(kinds, self.some(1, 3, 5))]
         workloads = [self.workload(n) for n in range(self.some(1, 2, 4))]
-        others = [self.other(self.some(*kinds)) for _ in range(self.some(0, 0, 1, 2))]
+        others = [
+            one
+            for number in range(self.some(0, 0, 1, 2))
+            for one in self.others(f"other{number}", self.some(*kinds))
+        ]
         objects = [*sources, *workloads, *others]
         self.chance.shuffle(objects)
-        style = self.some("block", "block", "flow", "wide", "json", "list", "crlf")
+        wishes = {each: self.some("", "", "always", "never") for each in map(named, sources)}
+        style = self.some(*STYLES)
         twice = "---\nkind: Service\nmetadata: {name: s, labels: {a: b, a: b}}\n"
-        return Stream(objects, self.blocked, style, self.some("", "", twice))
+        return Stream(objects, self.blocked, wishes, style, self.some("", "", twice))
 
     def metadata(self, name: str, side: int, **more: Any) -> Object:
         namespace = self.namespaces[side]
@@ -103,7 +156,9 @@ class Maker:
         body = self.some(
             {plain: values}, {plain: values}, {base64_: encoded}, {plain: values or None}
         )
-        more = self.some({}, {"labels": {"app": "x"}}, {"annotations": None})
+        more = self.some({}, {"labels": {LABEL: "1"}}, {"annotations": None})
+        if "labels" in more:
+            self.labelled.add((kind, name))
         return {
             "apiVersion": "v1",
             "kind": kind,
@@ -122,15 +177,20 @@ class Maker:
         spec: Object = {"template": {**inside, "spec": self.pod()}}
         if kind == "CronJob":
             spec = {"schedule": "* * * * *", "jobTemplate": {"spec": spec}}
-        version = "batch/v1" if "Job" in kind else "apps/v1"
+        version = "batch/v1" if "Job" in kind else self.some(*["apps/v1"] * 5, OLD)
         made = {"apiVersion": version, "kind": kind, "metadata": metadata, "spec": spec}
         if is_frozen(made):
-            self.blocked |= {(kind, name) for kind, name in referred(spec)}
+            self.blocked |= referred(spec)
+        if version == OLD:
+            pulled = spec["template"]["spec"].get("imagePullSecrets", ())
+            self.blocked |= referred(spec) | {("ConfigMap", each["name"]) for each in pulled}
         return made
 
     def pod(self) -> Object:
         volumes = [self.volume(n) for n in range(self.some(0, 1, 3))]
         containers = [self.container(n, volumes) for n in range(self.some(1, 2))]
+        if self.some(True, False):
+            containers.append({**containers[0], "name": "twin"})
         first = {"initContainers": [self.container(9, volumes)]} if self.some(0, 1) else {}
         pull = self.some({}, {}, {"imagePullSecrets": [{"name": self.some(*NAMES)}]})
         return {**first, **pull, "containers": containers, "volumes": volumes or None}
@@ -154,6 +214,13 @@ class Maker:
     def container(self, number: int, volumes: list[Object]) -> Object:
         kind, ref = self.reference()
         variables: list[Object] = [{"name": "EMPTY", "value": None}]
+        if self.some(*[False] * 7, True):
+            variables.append({"name": "WATCH", "value": LABEL})
+            self.blocked |= self.labelled
+        if self.some(*[False] * 7, True):
+            name = self.some(*NAMES)
+            variables.append({"name": "CONFIG_NAME", "value": name})
+            self.blocked |= {("ConfigMap", name), ("Secret", name)}
         if self.some(True, False):
             key = {**ref, "key": self.some(*KEYS)}
             variables.append({"name": "V", "valueFrom": {f"{kind}KeyRef": key}})
@@ -175,18 +242,57 @@ class Maker:
             "volumeMounts": mounts,
         }
 
-    def other(self, source: Source) -> Object:
-        kind, name = source
-        rule = {"apiGroups": [""], "resources": [f"{kind.lower()}s"], "verbs": ["get"]}
-        rbac = {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role"}
-        machine = {"apiVersion": "example.com/v1", "kind": "Machine"}
-        made: Object = self.some(
-            {**rbac, "rules": [{**rule, "resourceNames": [name]}]},
-            {**machine, "spec": {"refs": [{"kind": kind, "name": name}]}},
-            {**machine, "spec": {f"{kind[0].lower()}{kind[1:]}Name": name}},
+    def others(self, own: str, source: Source) -> list[Object]:
+        """What uses a source without a pod template."""
+        make = self.some(self.role, self.machine, self.access, self.pod_alone, self.by_a_controller)
+        made: list[Object] = make(*source)
+        for each in made:
+            each["metadata"] = self.metadata(own, 1, **each.get("metadata", {}))
+            if "roleRef" in each:
+                each["roleRef"]["name"] = own
+        return made
+
+    def role(self, kind: str, name: str) -> list[Object]:
+        resources = self.some([f"{kind.lower()}s"], ["configmaps", "secrets", "pods"])
+        self.blocked |= {(kind, name)} if len(resources) == 1 else set()
+        self.blocked |= {(each, name) for each in KINDS.values()} if len(resources) > 1 else set()
+        rule = {"apiGroups": [""], "resources": resources, "verbs": ["get"]}
+        return [{"apiVersion": RBAC, "kind": "Role", "rules": [{**rule, "resourceNames": [name]}]}]
+
+    def access(self, kind: str, _: str) -> list[Object]:
+        """A program that may read all of a kind."""
+        self.blocked |= {(kind, name) for name in NAMES}
+        rule = {"apiGroups": [""], "resources": [f"{kind.lower()}s"], "verbs": ["list"]}
+        return [
+            {"apiVersion": RBAC, "kind": "Role", "rules": [rule]},
+            {
+                "apiVersion": RBAC,
+                "kind": "RoleBinding",
+                "roleRef": {"kind": "Role"},
+                "subjects": [{"kind": "ServiceAccount", "name": "default"}],
+            },
+        ]
+
+    def machine(self, kind: str, name: str) -> list[Object]:
+        self.blocked.add((kind, name))
+        field = f"{kind[0].lower()}{kind[1:]}Name"
+        spec = self.some({"refs": [{"kind": kind, "name": name}]}, {field: name})
+        return [{"apiVersion": "example.com/v1", "kind": "Machine", "spec": spec}]
+
+    def pod_alone(self, *_: str) -> list[Object]:
+        hook = self.some({}, {"annotations": HOOKS[0]})
+        spec = self.pod()
+        self.blocked |= set() if hook else referred(spec)
+        return [{"apiVersion": "v1", "kind": "Pod", "metadata": hook, "spec": spec}]
+
+    def by_a_controller(self, _: str, name: str) -> list[Object]:
+        self.blocked.add(("Secret", name))
+        ingress = {"apiVersion": "networking.k8s.io/v1", "kind": "Ingress"}
+        storage = {"apiVersion": "storage.k8s.io/v1", "kind": "StorageClass"}
+        return self.some(
+            [{**ingress, "spec": {"tls": [{"hosts": ["x"], "secretName": name}]}}],
+            [{**storage, "parameters": {"csi.storage.k8s.io/node-stage-secret-name": name}}],
         )
-        self.blocked.add(source)
-        return {**made, "metadata": self.metadata("other", 1)}
 
 
 # What is true of a stream, found by a walk of its own
@@ -201,7 +307,8 @@ def is_frozen(workload: Object) -> bool:
 def is_stamped(workload: Object) -> bool:
     """Whether it may get a checksum at all."""
     notes = workload["metadata"].get("annotations") or {}
-    return notes.get("reroll.dev/enabled") != "false" and not is_frozen(workload)
+    is_known = workload["apiVersion"] != OLD
+    return is_known and notes.get("reroll.dev/enabled") != "false" and not is_frozen(workload)
 
 
 def referred(value: Any) -> set[Source]:

@@ -52,7 +52,7 @@ def test_changed_keys_are_named_and_values_are_not(tmp_path: Path) -> None:
     assert (done.code, done.err) == (3, "")
     assert done.out == (
         "WORKLOAD        EFFECT  BECAUSE\n"
-        "Deployment web  rolls   ConfigMap app: LOG_LEVEL changed, RETRIES added, TIMEOUT removed; "
+        "deployment/web  rolls   ConfigMap app: LOG_LEVEL changed, RETRIES added, TIMEOUT removed; "
         "Secret db: password changed\n"
     )
     for value in ("hunter2", "correct horse", "7531", "debug"):
@@ -122,8 +122,8 @@ def test_a_workload_without_a_checksum_does_not_roll_and_that_is_said(tmp_path: 
 def test_new_and_removed_workloads_are_told(tmp_path: Path) -> None:
     before, after = shop(), [*shop(), build.job("task")]
 
-    assert "Job task  new" in diff(tmp_path, before, after).out
-    assert "Job task  removed" in diff(tmp_path, after, before).out
+    assert "job/task  new" in diff(tmp_path, before, after).out
+    assert "job/task  removed" in diff(tmp_path, after, before).out
 
 
 def test_content_names_are_told_as_keys(tmp_path: Path) -> None:
@@ -177,7 +177,7 @@ def test_a_custom_kind_rolls_too(tmp_path: Path) -> None:
     file.write_text(before)
 
     done = reroll("diff", file, "-", "--config", config, input=after)
-    assert (done.code, "Machine m" in done.out) == (3, True)
+    assert (done.code, "machine/m" in done.out) == (3, True)
     assert reroll("diff", file, "-", input=after).code == 0
     config.write_text("kinds: 1")
     assert "config file" in reroll("diff", file, "-", "--config", config, input=after).err

@@ -1,5 +1,7 @@
 """Shapes that real charts and manifests have, and that were once refused or rendered wrong."""
 
+import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -25,6 +27,7 @@ from reroll.manifests.text.edits import Put, TextEdit, apply_text_edits
 from reroll.manifests.text.errors import TextError
 
 APP = env_from("ConfigMap", "app")
+GUIDE = Path(__file__).parents[2] / "docs" / "guides" / "render.md"
 
 
 # Null is absent
@@ -188,6 +191,14 @@ def test_a_namespace_that_is_given_or_written_settles_it() -> None:
     assert checksum(rendered(own)) == checksum(
         rendered(stream(configmap(), deployment("web", APP)))
     )
+
+
+def test_every_line_for_helm_in_the_guide_passes_the_namespace() -> None:
+    blocks = re.findall(r"```console\n(.*?)```", GUIDE.read_text(), re.DOTALL)
+    lines = "".join(blocks).replace("\\\n", "").splitlines()
+    helm = [line for line in lines if "--post-renderer " in line]
+    assert len(helm) == 3
+    assert all("--post-renderer-args --namespace=" in line for line in helm)
 
 
 # Names of before, in the middle of kustomize's build

@@ -1,5 +1,6 @@
 """Which sources `--names` renames by default, what keeps a name as it is, and how that is said."""
 
+import copy
 from typing import Any
 
 import pytest
@@ -137,6 +138,9 @@ def test_a_service_account_that_may_read_all_sources_keeps_the_names() -> None:
     said = kept(configmap(), WEB, role(verbs=["list", "watch"]), binding())
     assert "RoleBinding reader lets ServiceAccount web read every ConfigMap there" in said
     assert kept(configmap(), WEB, role()) == "", "a role that nobody has"
+    group = {"kind": "Group", "name": "system:serviceaccounts:prod"}
+    said = kept(configmap(), WEB, role(), {**binding(), "subjects": [group]})
+    assert "lets Group system:serviceaccounts:prod read every ConfigMap there" in said
     people = {**binding(), "subjects": [{"kind": "User", "name": "jo"}]}
     assert kept(configmap(), WEB, role(), people) == ""
     assert kept(configmap(), WEB, role(resources=["secrets"]), binding()) == ""
@@ -220,12 +224,31 @@ def test_what_cannot_mean_it_does_not_count(other: dict[str, Any]) -> None:
     assert kept(secret("app", namespace="prod"), web, other) == ""
 
 
-def test_what_a_job_of_the_cluster_uses_keeps_its_name() -> None:
-    job = {**deployment("migrate", APP), "apiVersion": "batch/v1", "kind": "Job"}
-    said = kept(configmap(), WEB, job)
-    assert "its template cannot be changed once it is in the cluster; ConfigMap app keeps" in said
-    job["metadata"]["annotations"] = {"helm.sh/hook": "pre-upgrade"}
-    assert kept(configmap(), WEB, job) == ""
+JOB = {**deployment("migrate", APP), "apiVersion": "batch/v1", "kind": "Job"}
+FROZEN = {
+    "Job": JOB,
+    "Pod": made("v1", "Pod", "shell", spec=WEB["spec"]["template"]["spec"]),
+}
+
+
+@pytest.mark.parametrize("kind", FROZEN)
+def test_what_cannot_be_changed_in_the_cluster_keeps_the_name(kind: str) -> None:
+    frozen = copy.deepcopy(FROZEN[kind])
+    said = kept(configmap(), WEB, frozen)
+    assert f"a {kind} cannot be changed once it is in the cluster; ConfigMap app keeps" in said
+    frozen["metadata"]["annotations"] = {"helm.sh/hook": "pre-upgrade"}
+    assert kept(configmap(), WEB, frozen) == ""
+    frozen["metadata"] = {"generateName": "one-"}
+    assert kept(configmap(), WEB, frozen) == ""
+
+
+@pytest.mark.parametrize("kind", FROZEN)
+def test_what_cannot_be_changed_and_has_to_follow_is_noted(kind: str) -> None:
+    end = reroll("render", "--all-names", input=stream(configmap(), FROZEN[kind]))
+    name = pick(end.out, "ConfigMap")["metadata"]["name"]
+    assert name in str(pick(end.out, kind)), "no reference is left behind"
+    assert end.err.startswith("reroll: note: <stdin>:")
+    assert f"ConfigMap app is now {name}; delete the {kind} before each deploy that" in end.err
 
 
 def test_what_keeps_its_name_still_has_a_checksum() -> None:
@@ -260,19 +283,75 @@ def test_a_flag_gives_everything_a_new_name() -> None:
     assert pick(end.out, "Secret")["metadata"]["name"] != "db"
 
 
+# The shapes of programs that many people install
+
+
+def unchanged(*parts: dict[str, Any]) -> bool:
+    """Whether every source keeps its name and stays writable."""
+    before = [(each["kind"], each["metadata"]["name"]) for each in parts]
+    after = objects(rendered(stream(*parts), names=True))
+    now = [(each["kind"], each["metadata"]["name"]) for each in after]
+    return now == before and not any(each.get("immutable") for each in after)
+
+
+def mounting(name: str, *sources: dict[str, Any], **container: Any) -> dict[str, Any]:
+    """A Deployment with these volumes and an account of its own."""
+    volumes = [{"name": f"v{n}", **each} for n, each in enumerate(sources)]
+    mounts = [{"name": each["name"], "mountPath": each["name"]} for each in volumes]
+    pod = {"containers": [{"name": "c", "volumeMounts": mounts, **container}], "volumes": volumes}
+    return deployment(name, pod={**pod, "serviceAccountName": "web"})
+
+
 def test_the_shape_of_argo_cd_keeps_its_names() -> None:
     """Names in its code, a Secret that it fills, ConfigMaps that it mounts and edits itself."""
     part = {"labels": {"app.kubernetes.io/part-of": "argocd"}}
-    sources = [
+    assert unchanged(
         configmap("argocd-cm", data={}, **part),
         {**secret("argocd-secret", **part), "data": None},
         configmap("argocd-known-hosts", data={"ssh_known_hosts": "x"}, **part),
-    ]
-    volume = {"name": "v", "configMap": {"name": "argocd-known-hosts"}}
-    spec = {"containers": [{"name": "c", "volumeMounts": [{"name": "v"}]}], "volumes": [volume]}
-    server = deployment("argocd-server", pod={**spec, "serviceAccountName": "web"})
-    text = stream(*sources, server, role(resources=["secrets", "configmaps"]), binding())
-    after = objects(rendered(text, names=True))
-    names = [each["metadata"]["name"] for each in after[:3]]
-    assert names == ["argocd-cm", "argocd-secret", "argocd-known-hosts"]
-    assert not any(each.get("immutable") for each in after)
+        mounting("argocd-server", {"configMap": {"name": "argocd-known-hosts"}}),
+        role(resources=["secrets", "configmaps"]),
+        binding(),
+    )
+
+
+def test_the_shape_of_ingress_nginx_keeps_its_names() -> None:
+    """A ConfigMap that an argument names, a Secret that a Job makes, Jobs that stay as they are."""
+    job = {**mounting("admission-create", args=["create", "--secret-name=admission"])}
+    parts = (
+        configmap("controller", data={"allow-snippets": "false"}),
+        mounting(
+            "controller",
+            {"secret": {"secretName": "admission"}},
+            args=["/controller", "--configmap=$(POD_NAMESPACE)/controller"],
+        ),
+        {**job, "apiVersion": "batch/v1", "kind": "Job"},
+    )
+    assert unchanged(*parts)
+    assert rendered(stream(*parts), names=True) == rendered(stream(*parts)) == stream(*parts)
+
+
+def test_the_shape_of_metallb_keeps_its_names() -> None:
+    """A Secret for a certificate that its controller fills, a ConfigMap that it may read."""
+    assert unchanged(
+        {**secret("webhook-cert"), "data": None},
+        configmap("exclude", data={"exclude.yaml": "announced: []"}),
+        mounting(
+            "controller",
+            {"secret": {"secretName": "webhook-cert"}},
+            {"configMap": {"name": "exclude"}},
+        ),
+        role(resources=["configmaps"], verbs=["get", "list", "watch"]),
+        binding(),
+    )
+
+
+def test_the_shape_of_knative_keeps_its_names() -> None:
+    """ConfigMaps whose names are in variables or in code, and a Secret that its webhook fills."""
+    variables = [{"name": "CONFIG_LOGGING_NAME", "value": "config-logging"}]
+    assert unchanged(
+        configmap("config-logging", data={"_example": "loglevel: info"}),
+        configmap("config-gc", data={"_example": "min: 1"}),
+        {**secret("webhook-certs"), "data": None},
+        mounting("webhook", {"configMap": {"name": "config-logging"}}, env=variables),
+    )

@@ -18,6 +18,7 @@ from tests.manifests.manifests import (
     stream,
 )
 from tests.scenarios.stage import program_on_the_path
+from tests.support import build
 from tests.support.command import reroll
 from tests.support.tools import Tool
 
@@ -150,6 +151,25 @@ def test_every_key_is_what_the_api_server_gets(kubectl: Tool) -> None:
     )
     (document,) = compose(manifest)
     assert value_of(document.root)["data"] == found["data"]
+
+
+def test_what_was_applied_plain_can_be_applied_rendered(kubectl: Tool, namespace: str) -> None:
+    """Jobs and Pods too, which the API server lets nobody change."""
+    uses = ["configmap/app"]
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "shell"}}
+    pod["spec"] = build.pod_template("shell", uses=uses)["spec"]
+    workloads = build.deployment(uses=uses), build.job("busy", uses=uses), build.job("idle"), pod
+
+    def applied(value: str, render: Callable[[str], str]) -> str:
+        text = stream(build.configmap(data={"a": value}), *workloads)
+        return kubectl("apply", "-n", namespace, "-f", "-", input=render(text))
+
+    applied("1", str)
+    for value, names in (("2", False), ("3", True)):
+        words = applied(value, lambda text, names=names: rendered(text, names=names)).splitlines()
+        assert "deployment.apps/web configured" in words
+        assert {"job.batch/busy unchanged", "job.batch/idle unchanged"} <= {*words}
+        assert "pod/shell unchanged" in words
 
 
 def test_live_reads_what_is_not_in_the_stream(

@@ -8,6 +8,7 @@ from tests.node.serving import Client, ServingStage
 from tests.scenarios.conftest import (
     chart_rules,
     controller,
+    every_dialect,
     hold,
     installation,
     plan,
@@ -23,6 +24,7 @@ from reroll_dev.cluster import DevCluster
 __all__ = [
     "chart_rules",
     "controller",
+    "every_dialect",
     "hold",
     "installation",
     "plan",

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+import pytest
 from tests.node.serving import DRAIN, Client, ServingStage, serving
 from tests.scenarios.stage import Controller
 from tests.support import build
@@ -10,6 +11,7 @@ from tests.support.wave import IN
 PAGE = "/www/index.html"
 
 
+@pytest.mark.usefixtures("every_dialect")
 def test_visitors_see_the_new_page_and_not_one_request_fails(
     stage: ServingStage, controller: Callable[..., Controller], client: Callable[..., Client]
 ) -> None:

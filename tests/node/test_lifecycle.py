@@ -7,6 +7,8 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,11 +17,15 @@ from tests.scenarios.stage import eventually
 from tests.support import session
 from tests.support.fixtures_node import WITH_NODE, Pods, get
 
+from reroll_dev import processes
 from reroll_dev.api import path_to
 from reroll_dev.cluster import DevCluster, Phase
 from reroll_dev.images.made import made
+from reroll_dev.node import cgroups
+from reroll_dev.node.network import disconnect
 from reroll_dev.node.programs import INSIDE, SANDBOX
 from reroll_dev.start import Options
+from reroll_dev.state import State
 
 ENDED = {"files": ["lock", "logs"]}
 """What `down` leaves."""
@@ -106,11 +112,36 @@ def test_a_killed_process_is_told_and_the_cluster_recovers(
         assert second.up(node_programs, WITH_NODE)
         inside = _inside(second)
         os.kill(_pid(second, name), signal.SIGKILL)
-        status = eventually(lambda: _broken(second), f"the death of {name}")
-        assert name in status.message
+        # Those inside end with it, and may be missed before it is.
+        eventually(
+            lambda name=name: name in _message(second),
+            f"the death of {name}",
+        )
         second.down()
         assert of_cluster(second, inside) == ENDED, name
     assert second.up(node_programs, WITH_NODE)
+
+
+def test_a_restart_of_the_machine_is_told_and_the_cluster_starts_again(
+    second: DevCluster, node_programs: Mapping[str, Path]
+) -> None:
+    """Processes, links and cgroups are gone then, and pids are those of others; files stay."""
+    second.up(node_programs, WITH_NODE)
+    inside = _inside(second)
+    for each in processes.strays(second.folder):
+        with suppress(ProcessLookupError):  # It ended with another one.
+            os.kill(each.pid, signal.SIGKILL)
+    eventually(lambda: not processes.strays(second.folder), "nothing of it runs")
+    disconnect(second.folder)
+    cgroups.remove(cgroups.name_of(second.folder))
+    _restarted(second)
+    assert "the machine was restarted" in _message(second)
+
+    assert second.up(node_programs, WITH_NODE)
+    inside |= _inside(second)
+    _restarted(second)
+    second.down()
+    assert of_cluster(second, inside) == ENDED
 
 
 def test_the_process_inside_is_the_one_outside(
@@ -151,6 +182,15 @@ def _inside(cluster: DevCluster) -> set[tuple[int, int | None]]:
         return set()
 
 
+def _restarted(cluster: DevCluster) -> None:
+    """Its state file is of another boot, in which this process had all the pids."""
+    state = State.load(cluster.layout.state)
+    assert state is not None
+    own = processes.start_time(os.getpid()) or 0
+    others = tuple(replace(each, pid=os.getpid(), started=own) for each in state.processes)
+    replace(state, boot="another", processes=others).save(cluster.layout.state)
+
+
 def _pid(cluster: DevCluster, name: str) -> int:
     return next(row.process.pid for row in cluster.status().rows if row.process.name == name)
 
@@ -158,6 +198,11 @@ def _pid(cluster: DevCluster, name: str) -> int:
 def _broken(cluster: DevCluster) -> object:
     status = cluster.status()
     return status if status.phase is Phase.BROKEN else None
+
+
+def _message(cluster: DevCluster) -> str:
+    status = cluster.status()
+    return status.message if status.phase is Phase.BROKEN else ""
 
 
 def _waits(pod: Mapping[str, object]) -> bool:

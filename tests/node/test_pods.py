@@ -58,6 +58,8 @@ def test_a_pod_runs_and_this_machine_reaches_it(node_cluster: DevCluster, pods: 
     (status,) = pod["status"]["containerStatuses"]
     assert status["containerID"].startswith("containerd://")
     assert get(f"{pod['status']['podIP']}:8080") == "ok\n"
+    events = pods.api.list(path_to("Event", "", pods.namespace))
+    assert [each["reason"] for each in events if each["type"] == "Warning"] == []
 
 
 def test_a_node_port_answers_this_machine(node_cluster: DevCluster, pods: Pods) -> None:

@@ -13,7 +13,7 @@ from tests.support.settled import has_condition
 from tests.support.tools import Tool
 
 from reroll_dev import access, pki
-from reroll_dev.api import Api, ApiError, path_to
+from reroll_dev.api import Api, ApiError, path_of, path_to
 from reroll_dev.cluster import DevCluster
 from reroll_dev.errors import DevClusterError
 
@@ -91,13 +91,14 @@ def test_an_unknown_identity_is_refused_with_those_there_are(cluster: DevCluster
 
 
 def test_a_granted_identity_has_its_rights_and_no_others(
-    kubeconfig_for: Callable[..., Path], namespace: str
+    kubeconfig_for: Callable[..., Path], api: Api, namespace: str
 ) -> None:
-    with Api.from_kubeconfig(kubeconfig_for([READ_CONFIGMAPS], namespace)) as api:
-        assert api.list(path_to("ConfigMap", "", namespace))
+    api.create(configmap(), namespace)
+    with Api.from_kubeconfig(kubeconfig_for([READ_CONFIGMAPS], namespace)) as granted:
+        assert granted.list(path_to("ConfigMap", "", namespace))
         for path in (path_to("ConfigMap"), path_to("Secret", "", namespace)):
             with pytest.raises(ApiError, match="Forbidden"):
-                api.list(path)
+                granted.list(path)
 
 
 def test_rights_can_be_granted_in_the_whole_cluster(kubeconfig_for: Callable[..., Path]) -> None:
@@ -106,15 +107,19 @@ def test_rights_can_be_granted_in_the_whole_cluster(kubeconfig_for: Callable[...
 
 
 def test_the_audit_log_counts_the_calls_of_one_identity(
-    audit: Callable[..., list[dict[str, Any]]], kubeconfig_for: Callable[..., Path], namespace: str
+    audit: Callable[..., list[dict[str, Any]]],
+    kubeconfig_for: Callable[..., Path],
+    api: Api,
+    namespace: str,
 ) -> None:
+    there = path_of(api.create(configmap("there"), namespace))
     mine = kubeconfig_for([READ_CONFIGMAPS], namespace)
-    with Api.from_kubeconfig(mine) as api:
+    with Api.from_kubeconfig(mine) as granted:
         for _ in range(3):
-            api.list(path_to("ConfigMap", "", namespace))
-        api.get(path_to("ConfigMap", "kube-root-ca.crt", namespace))
+            granted.list(path_to("ConfigMap", "", namespace))
+        granted.get(there)
         with pytest.raises(ApiError):
-            api.create(configmap(), namespace)
+            granted.create(configmap(), namespace)
 
     calls = [(call["verb"], call["responseStatus"]["code"]) for call in audit(mine)]
 

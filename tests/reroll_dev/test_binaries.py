@@ -5,7 +5,7 @@ import sys
 import pytest
 from tests.reroll_dev.toys import LIB_VERSION, Told, script, toy
 
-from reroll_dev.binaries import ALL, BINARIES, CORE, NODE, asset, ensure, find
+from reroll_dev.binaries import ALL, BINARIES, CORE, NODE, PROMETHEUS, asset, ensure, find
 from reroll_dev.errors import DevClusterError
 from reroll_dev.progress import progress_on
 from reroll_dev.store import store_of
@@ -114,7 +114,7 @@ def test_an_unknown_asset_is_told_with_those_there_are():
 def test_what_a_cluster_needs_is_in_the_table():
     names = [row.name for row in ALL]
     assert set(CORE) < set(names)
-    assert set(NODE).isdisjoint(row.name for row in BINARIES)
+    assert {*NODE, *PROMETHEUS}.isdisjoint(row.name for row in BINARIES)
     assert len(names) == len(set(names))
 
 

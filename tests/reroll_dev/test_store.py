@@ -1,4 +1,5 @@
 import json
+import os
 from contextlib import suppress
 from pathlib import Path
 
@@ -109,3 +110,45 @@ def test_a_cache_that_cannot_be_made_is_a_sentence(tmp_path):
 )
 def test_the_cache_is_where_the_xdg_rules_say(env, folder):
     assert cache_folder(env) == Path(folder)
+
+
+def use(store, name, at):
+    """A file of that name that was last used then."""
+    with store.workshop(Told()) as work:
+        (work / "draft").write_text(name)
+        path = store.keep(work / "draft", name, "r")
+    os.utime(path, (at, at))
+    return path
+
+
+def forget(store, **terms):
+    with store.workshop(Told()) as work:
+        store.forget("web-*.tar", work=work, **terms)
+
+
+def test_files_that_were_used_last_stay_and_older_ones_go(store):
+    old, _, _ = (use(store, f"web-{at}.tar", at) for at in (100, 200, 300))
+    other = use(store, "python-1.tar", 50)
+    forget(store, but=2, used_before=1000)
+    assert sorted(path.name for path in store.folder.glob("*.tar")) == [
+        *("python-1.tar", "web-200.tar", "web-300.tar")
+    ]
+    assert store.lookup(old.name, "r") is None
+    assert store.lookup(other.name, "r") == other
+    assert old.name not in (store.folder / ".ok").read_text()
+
+
+def test_a_file_that_was_used_lately_stays_however_many_there_are(store):
+    for at in (100, 200, 300):
+        use(store, f"web-{at}.tar", at)
+    forget(store, but=1, used_before=150)
+    assert sorted(path.name for path in store.folder.glob("*.tar")) == [
+        *("web-200.tar", "web-300.tar")
+    ]
+
+
+def test_to_look_a_file_up_is_to_use_it(store):
+    first, second = (use(store, f"web-{at}.tar", at) for at in (100, 200))
+    assert store.lookup(first.name, "r") == first
+    forget(store, but=1, used_before=1000)
+    assert (first.exists(), second.exists()) == (True, False)

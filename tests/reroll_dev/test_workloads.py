@@ -102,8 +102,13 @@ def test_a_revision_marked_as_failing_stops_a_rollout_and_the_old_pods_stay(
 
     seen = api.wait_for(path, lambda seen: has_condition(seen, "Progressing", "False"))
     assert seen["status"]["availableReplicas"] == 2
-    failing = [pod for pod in pods(api, namespace) if not is_ready(pod)]
-    assert [pod["status"]["phase"] for pod in failing] == ["Running"]
+
+    def runs_and_is_not_ready(_: Object) -> bool:
+        failing = [pod for pod in pods(api, namespace) if not is_ready(pod)]
+        return [pod["status"]["phase"] for pod in failing] == ["Running"]
+
+    # Its deadline may be over before it runs.
+    api.wait_for(path, runs_and_is_not_ready)
 
 
 def test_a_pod_marked_to_crash_restarts_again_and_again_and_is_never_ready(

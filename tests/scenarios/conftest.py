@@ -33,7 +33,9 @@ from reroll_dev.cluster import DevCluster
 def chart_rules(control_plane: dict[str, Path], tools_home: Path) -> list[rights.Rule]:
     """What the roles of the chart allow, with every feature on."""
     helm = Runner(session.programs(["helm"], os.environ)["helm"], tools_home, _no_cluster)
-    values = {"features": dict.fromkeys(FEATURES, True), "pins": {"mode": "webhook"}}
+    gates = {"gates": [{"name": "analysis", "analysisTemplate": "any"}]}
+    features = dict.fromkeys(FEATURES, True)
+    values = {"features": features, "pins": {"mode": "webhook"}, "settings": gates}
     roles = [one for one in template(helm, values) if one["kind"] in {"ClusterRole", "Role"}]
     return [rule for role in roles for rule in role.get("rules", ())]
 
@@ -83,6 +85,12 @@ def controller(
 
 
 @pytest.fixture
+def every_dialect(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is started reads the annotations of Reloader and Wave too, which it has to be told."""
+    monkeypatch.setenv("REROLL_DIALECTS", "reroll,reloader,wave")
+
+
+@pytest.fixture
 def kind(request: pytest.FixtureRequest) -> Kind:
     """A row of the kinds table, see `for_kinds`; its API is served."""
     row: Kind = request.param
@@ -112,7 +120,9 @@ def _command(name: str) -> Callable[..., Callable[..., Finished]]:
     return command
 
 
-sync, plan, restart, hold, release = map(_command, ("sync", "plan", "restart", "hold", "release"))
+sync, plan, status, explain, restart, hold, release = map(
+    _command, ("sync", "plan", "status", "explain", "restart", "hold", "release")
+)
 
 
 @pytest.fixture
@@ -131,7 +141,7 @@ def web() -> Web:
 
 @pytest.fixture
 def another(api: Api) -> Iterator[Callable[..., Stage]]:
-    """`another(labels=…, annotations=…)`: one more namespace, and what to do there."""
+    """`another(labels=…, annotations=…)`: one more, in which pods can be made; what to do there."""
     made: list[str] = []
 
     def make(**metadata: Any) -> Stage:
@@ -139,11 +149,12 @@ def another(api: Api) -> Iterator[Callable[..., Stage]]:
         meta = {"name": name, **metadata}
         api.create({"apiVersion": "v1", "kind": "Namespace", "metadata": meta})
         made.append(name)
+        api.wait_for(path_to("ServiceAccount", "default", name), bool)
         return Stage(api, name)
 
     yield make
     for name in made:
-        api.delete(path_to("Namespace", name))
+        api.delete(path_to("Namespace", name), missing_ok=True)
 
 
 @pytest.fixture

@@ -6,6 +6,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import yaml
+from tests.scenarios.injecting import served
 from tests.scenarios.stage import ENABLED
 from tests.support.build import Object
 from tests.support.crds.kinds import DEFINITIONS
@@ -15,7 +16,7 @@ from reroll.core.tables.catalog import Tables
 from reroll.core.tables.kinds import KINDS, Kind
 from reroll.settings.resolve import resolve
 from reroll.settings.table import Settings
-from reroll_dev.api import Api, ApiError, path_of
+from reroll_dev.api import Api, ApiError
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "kinds"
 STAMP = "reroll.dev/config-hash"
@@ -59,13 +60,7 @@ def install(api: Api, definitions: Iterable[Object] = DEFINITIONS) -> None:
         except ApiError as error:
             if error.status != 409:
                 raise
-    for one in wanted:
-        api.wait_for(path_of(one), _is_established)
-
-
-def _is_established(definition: Object) -> bool:
-    conditions = definition.get("status", {}).get("conditions") or ()
-    return any(c["type"] == "Established" and c["status"] == "True" for c in conditions)
+    served(api, *wanted)
 
 
 def made(kind: Kind, name: str, spec: Mapping[str, Any], **annotations: str) -> Object:

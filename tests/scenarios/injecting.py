@@ -29,13 +29,21 @@ def install(api: Api, *definitions: Object) -> None:
     """CRDs; all tests share those of this module, and none removes one."""
     for one in definitions:
         api.patch(path_of(one), one, "apply", fieldManager="tests", force="true")
+    served(api, *definitions)
+
+
+def served(api: Api, *definitions: Object) -> None:
+    """Wait until they are: what is established answers, and is told of, a moment later."""
     for one in definitions:
-        api.wait_for(path_of(one), _is_served)
-        for version in one["spec"]["versions"]:
-            path = (
-                f"/apis/{one['spec']['group']}/{version['name']}/{one['spec']['names']['plural']}"
-            )
-            eventually(lambda path=path: _answers(api, path), f"{path} is served")
+        api.wait_for(path_of(one), _is_established)
+        plural = one["spec"]["names"]["plural"]
+        for version in (each["name"] for each in one["spec"]["versions"] if each["served"]):
+            _served(api, f"/apis/{one['spec']['group']}/{version}", plural)
+
+
+def _served(api: Api, path: str, plural: str) -> None:
+    eventually(lambda: _tells_of(api, path, plural), f"{plural} are told of")
+    eventually(lambda: _answers(api, f"{path}/{plural}"), f"{plural} are served")
 
 
 def let_go(stage: Stage) -> None:
@@ -47,9 +55,16 @@ def let_go(stage: Stage) -> None:
             stage.api.patch(path, {"metadata": {"finalizers": None}})
 
 
-def _is_served(definition: Object) -> bool:
+def _is_established(definition: Object) -> bool:
     conditions = definition.get("status", {}).get("conditions") or ()
     return any(one["type"] == "Established" and one["status"] == "True" for one in conditions)
+
+
+def _tells_of(api: Api, path: str, plural: str) -> bool:
+    try:
+        return any(one["name"] == plural for one in api.get(path)["resources"])
+    except ApiError:
+        return False
 
 
 def _answers(api: Api, path: str) -> bool:
@@ -97,10 +112,10 @@ class Injecting:
 
     def run(self, *flags: str, **more: Any) -> Controller:
         """One that elects no leader, so that it can be killed and started at once."""
-        return self._start(
-            *FLAGS, "--leader-election", "false", *flags,
-            **{"kubeconfig": self.kubeconfig, "wait": "watching", **more},
-        )  # fmt: skip
+        return self.start("--leader-election", "false", *flags, **{"wait": "watching", **more})
+
+    def start(self, *flags: str, **more: Any) -> Controller:
+        return self._start(*FLAGS, *flags, **{"kubeconfig": self.kubeconfig, **more})
 
     def condition(self, one: Object, kind: str = "Ready") -> Object:
         found = self.stage.get(one).get("status", {}).get("conditions", ())

@@ -30,6 +30,8 @@ class Installation:
         self._namespace = namespace
         self.url = ""
         """Where the webhook listens, if one does."""
+        self.webs: list[Web] = []
+        """Of every controller that serves one: they keep their ports."""
         self._cluster = ("--kubeconfig", kubeconfig)
 
     def install(self, *more: str) -> Finished:
@@ -46,7 +48,9 @@ class Installation:
 
 def webhook_flags(installation: Installation) -> tuple[str, ...]:
     """A controller with these serves the webhook here, and `installation` knows where."""
-    address = Web().address
+    web = Web()
+    installation.webs.append(web)
+    address = web.address
     installation.url = f"https://{address}/pins"
     names = ("--webhook-names", "127.0.0.1", "--webhook-configuration", installation.name)
     return ("--webhook", address, *names)

@@ -12,6 +12,7 @@ import sys
 import time
 import urllib.error
 import urllib.request
+import weakref
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,7 @@ from tests.support.settled import is_settled
 
 import reroll
 from reroll.core.tables.kinds import KINDS, Kind, Strategy
-from reroll_dev.api import Api, path_of, path_to
+from reroll_dev.api import Api, looks, path_of, path_to
 
 ENABLED = {"reroll.dev/enabled": "true"}
 RECORD = "reroll.dev/state"
@@ -44,14 +45,17 @@ def a(kind: Kind, name: str = "web", **modifiers: Any) -> Object:
     return builder(name, **modifiers)
 
 
-def eventually(holds: Callable[[], Any], what: str = "", timeout: float = PATIENCE) -> Any:
-    """The first true answer; fails with the last one when time is up."""
-    end = time.monotonic() + timeout
-    while not (answer := holds()):
-        if time.monotonic() > end:
-            raise AssertionError(f"not within {timeout:.0f} s: {what or 'the condition'}")
-        time.sleep(0.05)
-    return answer
+def eventually(
+    holds: Callable[[], Any],
+    what: str = "",
+    timeout: float = PATIENCE,
+    instead: Callable[[], Any] = str,
+) -> Any:
+    """The first true answer; fails with what is so `instead` when time is up."""
+    for _ in looks(timeout):
+        if answer := holds():
+            return answer
+    raise AssertionError(f"not within {timeout:.0f} s: {what or 'the condition'} {instead()}")
 
 
 class Controller:
@@ -64,6 +68,8 @@ class Controller:
         self.flags = flags
         self.program: tuple[str, ...] = ("-m", "reroll")
         self.process: subprocess.Popen[bytes] | None = None
+        self._lines: list[dict[str, Any]] = []
+        self._read = 0
 
     def start(self, *, wait: str = "leading", package: Path | None = None) -> None:
         """Start it, and wait for a log line with this message; `package`: of another release."""
@@ -83,10 +89,14 @@ class Controller:
             self.wait_for(lambda line: line["msg"] == wait, since=seen)
 
     def lines(self) -> list[dict[str, Any]]:
-        if not self.log.exists():
-            return []
-        whole, _, _ = self.log.read_text().rpartition("\n")
-        return [json.loads(line) for line in whole.splitlines() if line[:1] == "{"]
+        """What it logged until now; only what is new is read."""
+        if self.log.exists():
+            with self.log.open("rb") as log:
+                log.seek(self._read)
+                whole, end, _ = log.read().rpartition(b"\n")
+            self._read += len(whole) + len(end)
+            self._lines += (json.loads(line) for line in whole.split(b"\n") if line[:1] == b"{")
+        return self._lines[:]
 
     def wait_for(
         self, holds: Callable[[Mapping[str, Any]], bool], since: int = 0
@@ -125,11 +135,18 @@ class Controller:
 
 
 class Web:
-    """The controller's own HTTP server."""
+    """The controller's own HTTP server.
+
+    As long as this is there, its port is bound and nobody listens: who asks for any port does not
+    get it, and who names it does.
+    """
 
     def __init__(self) -> None:
-        with socket.create_server(("127.0.0.1", 0)) as free:
-            self.address = f"127.0.0.1:{free.getsockname()[1]}"
+        kept = socket.socket()
+        weakref.finalize(self, kept.close)
+        kept.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        kept.bind(("127.0.0.1", 0))
+        self.address = f"127.0.0.1:{kept.getsockname()[1]}"
 
     @property
     def flags(self) -> tuple[str, str]:
@@ -249,7 +266,7 @@ class Stage:
 
     def settled(self, manifest: Object) -> Object:
         """Wait until all its pods are of the newest template."""
-        return self.api.wait_for(self.path(manifest), is_settled)
+        return self.api.wait_for(self.path(manifest), is_settled, timeout=PATIENCE)
 
     def rolled(self, manifest: Object, since: int) -> dict[str, Any]:
         """Wait until it rolled after the record with this number; the new record."""

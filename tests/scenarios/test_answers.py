@@ -15,6 +15,7 @@ from tests.support.faultproxy import FaultProxy
 from tests.support.faults import Answer, Cut, Fault, Match
 from tests.support.tools import kubeconfig_of
 
+from reroll.cli.errors import Exit
 from reroll_dev.cluster import DevCluster
 
 COMMANDS = {
@@ -92,3 +93,15 @@ def test_an_api_server_that_goes_away_half_way_is_told(
     assert (done.returncode, done.stdout) == (1, "")
     assert "Traceback" not in done.stderr
     assert asked in done.stderr
+
+
+def test_a_namespace_that_does_not_exist_is_an_error_of_every_command(cluster: DevCluster) -> None:
+    where = ("-n", "nowhere", "--kubeconfig", kubeconfig_of(cluster, "admin"))
+    commands = {
+        "explain": ("deployment/web",), "status": (), "plan": (), "audit": (), "history": (),
+        "graph": (), "sync": ("--dry-run",),
+    }  # fmt: skip
+    for name, args in commands.items():
+        done = reroll(name, *args, *where)
+        assert done.code == Exit.FAILED, (name, done.out)
+        assert "namespace nowhere does not exist" in done.err, name

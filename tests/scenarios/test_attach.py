@@ -61,6 +61,10 @@ def test_every_kind_owns_what_it_uses(
     for one in workloads:
         stage.make(one)
 
+    dry = attach("--dry-run", "-o", "json")
+    assert {one["result"] for one in dry.json["attached"]} == {"would be attached"}
+    assert owners(stage, app) == []
+
     done = attach("-o", "json")
 
     assert (done.code, done.err) == (0, "")

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
 from tests.scenarios.stage import ENABLED, RECORD, Controller, Stage, Web, eventually
 from tests.scenarios.test_upgrade import has_looked
 from tests.support import build
@@ -170,6 +171,7 @@ def test_a_reload_asks_nobody_who_is_no_pod(stage: Stage, controller: Start) -> 
     assert "is not an absolute URL path" in path
 
 
+@pytest.mark.usefixtures("every_dialect")
 def test_what_somebody_wrote_does_nothing_to_the_terminal_of_who_looks(
     stage: Stage, cluster: DevCluster
 ) -> None:

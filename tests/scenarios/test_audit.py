@@ -14,6 +14,7 @@ from tests.support import build
 from tests.support.build import Object
 from tests.support.command import Finished, reroll
 from tests.support.pages import DOCS, files
+from tests.support.settled import is_settled
 from tests.support.terminal import in_terminal
 from tests.support.tools import Tool, kubeconfig_of
 
@@ -42,7 +43,9 @@ def started(stage: Stage) -> list[datetime]:
         pods = stage.api.list(path_to("Pod", "", stage.namespace))
         names = {one["metadata"]["labels"]["app"] for one in pods}
         runs = all(one["status"].get("phase") == "Running" for one in pods)
-        return pods if runs and names == set(SHAPES) else None
+        # A DaemonSet makes its pods one after the other.
+        is_whole = is_settled(stage.get(build.daemonset("daemonset")))
+        return pods if runs and is_whole and names == set(SHAPES) else None
 
     pods = eventually(all_run, "all pods run")
     return [
@@ -114,6 +117,8 @@ def test_the_audit_is_right_about_a_cluster_prepared_by_hand(
 def stale(stage: Stage) -> Stage:
     """Two pods of a Deployment with an old password, and one pod that is up to date."""
     stage.make(build.secret("db"), build.configmap("app"))
+    # Kubernetes brings it a moment after the namespace, and every pod uses it.
+    stage.api.wait_for(path_to("ConfigMap", "kube-root-ca.crt", stage.namespace), bool)
     web = build.deployment("web", replicas=2, uses=["secret/db#password"])
     stage.make(web, pod("fresh", uses=["configmap/app"]))
     stage.settled(web)
@@ -134,7 +139,7 @@ def test_people_see_a_line_for_each_workload_and_ci_an_exit_code(
     assert done.code == 0
     head, row, _, total = done.out.splitlines()
     assert head.split() == ["VERDICT", "WORKLOAD", "PODS", "SOURCE", "USED", "AS", "CHANGED"]
-    where = f"stale Deployment {stale.namespace}/web 2 Secret db env DB_PASSWORD of container main"
+    where = "stale deployment/web 2 secret/db env DB_PASSWORD of container main"
     assert " ".join(row.split()).startswith(where)
     assert row.endswith("ago by unknown")
     assert total == "2 of 3 running pods have stale configuration"
@@ -143,15 +148,19 @@ def test_people_see_a_line_for_each_workload_and_ci_an_exit_code(
     assert audit_command("--fail-on", "stale").code == 3
     assert audit_command("--fail-on", "certain").code == 3
     assert audit_command("--fail-on", "stale", "-l", "app=fresh").code == 0
-    assert audit_command("--pods").out.count(" Pod ") == 2
+    assert audit_command("--pods").out.count(" pod/") == 2
     everywhere = reroll("audit", "-A", "--kubeconfig", kubeconfig_of(cluster, "admin"))
-    assert f"Deployment {stale.namespace}/web" in everywhere.out
+    assert f"{stale.namespace}  deployment/web" in everywhere.out
+    assert "2 of 2 running pods" in audit_command("deployment/web").out
+    assert audit_command("-o", "name").out == "deployment/web\n"
+    assert audit_command("deployment/nope").code == 1
 
 
 def test_the_table_fits_the_terminal_and_colours_can_be_turned_off(
     stale: Stage, cluster: DevCluster
 ) -> None:
-    where = ("audit", "-n", stale.namespace, "--kubeconfig", kubeconfig_of(cluster, "admin"))
+    home = ("-n", stale.namespace, "--controller-namespace", stale.namespace)
+    where = ("audit", *home, "--kubeconfig", kubeconfig_of(cluster, "admin"))
 
     narrow = in_terminal(*where, columns=60)
     plain = in_terminal(*where, columns=120, env={"NO_COLOR": "1"})

@@ -70,6 +70,7 @@ class Chaos:
             templates.check(web, [v for source in self.uses[name] for v in self.changes[source]])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("debounce", ["0", "300ms"])
 def test_a_controller_killed_at_random_moments(
     stage: Stage, controller: Callable[..., Controller], debounce: str
@@ -78,7 +79,8 @@ def test_a_controller_killed_at_random_moments(
     print(f"seed {seed}")  # noqa: T201  shown with a failure, to play it again
     chance = random.Random(seed)
     chaos = Chaos(stage, chance)
-    one = controller("--leader-election", "false", "--debounce", debounce, wait="watching")
+    often = ("--max-rolls", "0/1h")  # What changes at random trips the breaker.
+    one = controller("--leader-election", "false", "--debounce", debounce, *often, wait="watching")
     for web in chaos.webs.values():
         stage.adopted(web)
 

@@ -62,12 +62,16 @@ def test_names_come_from_the_cluster(
     expected = {
         "reroll expl": ["explain"],
         "reroll explain dep": ["deployment/"],
+        "reroll explain --ga": ["--gates"],
+        "reroll revisions u": ["use"],
+        "reroll hold na": ["namespace/"],
+        f"reroll hold namespace/{stage.namespace}": [f"namespace/{stage.namespace}"],
         f"reroll explain {place} deployment/w": ["deployment/web", "deployment/worker"],
         f"reroll history {place} deploy/wo": ["deploy/worker"],
         f"reroll graph {place} cm/a": ["cm/app"],
         f"reroll audit -n {stage.namespace[:8]}": [stage.namespace],
         "reroll audit --context ": contexts(os.environ),
-        "reroll audit -o ": ["table", "json"],
+        "reroll audit -o ": ["table", "wide", "json", "yaml", "name"],
     }
     assert dict(zip(expected, tab(*expected), strict=True)) == expected
 

@@ -28,6 +28,7 @@ Start = Callable[..., Controller]
 Grant = Callable[[list[Rule], str | None], Path]
 Doctor = Callable[..., Finished]
 INJECTIONS = ("--injections", "true")
+READ_RELOADER = "--dialects=reroll,reloader"
 
 
 @pytest.fixture
@@ -124,10 +125,11 @@ def test_a_feature_that_lacks_a_right_is_off_and_told_and_the_rest_works(
 
     lease = {"kind": "Lease", "metadata": {"name": "reroll"}}
     events = eventually(
-        lambda: len(found := stage.events(lease, "FeatureOff")) == 2 and found,
-        "two Events on the Lease",
+        lambda: len(found := stage.events(lease, "FeatureOff")) == 3 and found,
+        "three Events on the Lease",
     )
-    assert any("evict is off" in one["message"] for one in events)
+    for feature in ("canary", "evict", "rolling"):
+        assert any(f"{feature} is off" in one["message"] for one in events)
     assert events[0]["involvedObject"]["uid"]
     assert running.wait_for(lambda line: line["msg"] == "a feature is off")
     metrics = web.metrics()
@@ -136,9 +138,11 @@ def test_a_feature_that_lacks_a_right_is_off_and_told_and_the_rest_works(
     assert metrics['reroll_watch_state{resource="statefulsets.apps",state="forbidden"}'] == 1
     done = doctor("--metrics-url", f"http://{web.address}/metrics")
     assert done.code == Exit.UNWELL
-    [rolling, evict] = told(done, "problem", "rights")
+    rolling, *evicting = told(done, "problem", "rights")
     assert "may not list statefulsets.apps, watch statefulsets.apps in all namespaces" in rolling
-    assert "may not create pods/eviction in all namespaces; grant it" in evict
+    assert len(evicting) == 2
+    for one in evicting:
+        assert "may not create pods/eviction in all namespaces; grant it" in one
     said = " ".join(told(done, "problem", "metrics"))
     assert "may not watch statefulsets.apps" in said
     assert "evict is off" in said
@@ -253,12 +257,38 @@ def test_where_nothing_is_installed_that_is_said(
     assert "there is no controller" in seen.text
 
 
+def test_annotations_that_it_does_not_read_are_counted_and_said_to_be_left_alone(
+    stage: Stage, doctor: Doctor
+) -> None:
+    reloader = build.deployment("reloader", replicas=1)
+    reloader["spec"]["template"]["spec"]["containers"][0]["image"] = "stakater/reloader:v1.4.0"
+    auto = {"reloader.stakater.com/auto": "true"}
+    wave = {"wave.pusher.com/update-on-config-change": "true"}
+    stage.make(
+        installed("default"),
+        reloader,
+        build.deployment("web", annotations=auto),
+        build.statefulset("db", annotations=auto),
+        build.deployment("api", annotations=wave),
+    )
+
+    done = doctor()
+
+    [other] = [one for one in told(done, "note", "other controllers") if stage.namespace in one]
+    assert "is active beside Reroll, and its annotations are left to it" in other
+    [left] = told(done, "note", "annotations")
+    assert "2 workloads with annotations of Reloader are left to Reloader" in left
+    [warning] = told(done, "warning", "annotations")
+    assert "1 workload with annotations of Wave is rolled by nothing" in warning
+
+
 def test_other_controllers_bad_annotations_and_other_versions_are_told(
     stage: Stage, doctor: Doctor
 ) -> None:
     reloader = build.deployment("reloader", replicas=1)
     reloader["spec"]["template"]["spec"]["containers"][0]["image"] = "stakater/reloader:v1.4.0"
     old = installed("default", labels={"app.kubernetes.io/version": "0.0.9"})
+    old["spec"]["template"]["spec"]["containers"][0]["args"] = ["run", READ_RELOADER]
     bad = {**ENABLED, "reroll.dev/debounce": "soon"}
     stage.make(reloader, old, build.deployment("web", annotations=bad))
 
@@ -276,6 +306,22 @@ def test_other_controllers_bad_annotations_and_other_versions_are_told(
         "the pod has another version than its Deployment says",
     )
     assert f"several versions run at once: 0.0.9, {__version__}" in mixed[0]
+
+
+def test_policies_of_propagation_that_promise_too_much_are_told(
+    stage: Stage, doctor: Doctor
+) -> None:
+    asks = {"reroll.dev/wave": "1", "reroll.dev/soak": "5m", "reroll.dev/deadline": "1m"}
+    web = build.deployment("web", annotations={**ENABLED, **asks})
+    out = build.deployment("out", annotations=asks)
+    stage.make(installed("default"), web, out)
+
+    done = doctor()
+
+    [note] = told(done, "note", "propagation")
+    assert f"reads the new content already: Deployment {stage.namespace}/web; set" in note
+    [warning] = told(done, "warning", "propagation")
+    assert f"Deployment {stage.namespace}/web (deadline 1m, soak 5m)" in warning
 
 
 def test_pins_that_nobody_reads_are_a_problem_and_those_of_the_template_are_none(

@@ -152,6 +152,24 @@ def test_a_workload_that_is_not_opted_in_says_what_would_be(
     assert {call["verb"] for call in audit(reader)} <= {"get", "list"}
 
 
+def test_annotations_of_a_tool_that_nothing_reads_are_named_with_what_to_set(
+    stage: Stage, explain: Callable[..., Finished]
+) -> None:
+    template = {"reloader.stakater.com/search": "true"}
+    auto = {"reloader.stakater.com/auto": "true"}
+    web = build.deployment("web", uses="configmap/app", annotations=auto)
+    web["spec"]["template"]["metadata"]["annotations"] = template
+    stage.make(build.configmap("app"), web)
+
+    facts = explain("deployment/web", "-o", "json").json
+
+    assert facts["enabled"] is None
+    [note] = facts["notes"]
+    assert "(reloader.stakater.com/auto, reloader.stakater.com/search)" in note
+    assert "set `dialects.reloader: true` in the chart, or --dialects reroll,reloader" in note
+
+
+@pytest.mark.usefixtures("every_dialect")
 def test_what_annotations_decide_is_told_with_where_they_stand(
     stage: Stage, explain: Callable[..., Finished]
 ) -> None:
@@ -212,14 +230,44 @@ def test_a_workload_that_does_not_exist_is_told_with_the_nearest_names(
 
     done = explain("deployment/webshp")
     wrong = explain("deployments/shop")
-    word = explain("pod/web")
+    pod, word = explain("pod/web"), explain("nothing")
 
     assert (done.code, done.out) == (1, "")
     assert f"there is no Deployment webshp in namespace {stage.namespace}; did" in done.err
     assert "did you mean deployment/webshop?" in done.err
     assert wrong.code == 1
+    assert (pod.code, pod.out) == (1, "")
+    assert f"there is no Pod web in namespace {stage.namespace}" in pod.err
     assert word.code == 2
-    assert "'pod/web' names no workload; write KIND/NAME with one of deployment" in word.err
+    assert "'nothing' names no workload; write KIND/NAME, such as deployment/nothing" in word.err
+
+
+def test_a_name_alone_and_a_pod_are_enough_where_they_mean_one_workload(
+    stage: Stage, explain: Callable[..., Finished], kubeconfig_for: Callable[..., Path]
+) -> None:
+    web, twice = build.deployment("web", uses="configmap/app"), build.deployment("twice")
+    stage.make(build.configmap("app"), web, twice, build.statefulset("twice"))
+    stage.settled(web)
+    by_hand = {
+        "apiVersion": "v1", "kind": "Pod", "metadata": {"name": "alone"},
+        "spec": {"containers": [{"name": "main", "image": "web"}]},
+    }  # fmt: skip
+    stage.make(by_hand)
+    [pod] = [one["metadata"]["name"] for one in stage.pods(web)]
+
+    plain = explain("deployment/web", "-o", "json").json
+    for word in ("web", f"pod/{pod}", f"po/{pod}"):
+        assert explain(word, "-o", "json").json["workload"] == plain["workload"], word
+    several = explain("twice")
+    assert several.code == 1
+    assert "several workloads are called twice; write deployment/twice or statefulset/twice" in (
+        several.err
+    )
+    assert "Pod alone was made by hand" in explain("pod/alone").err
+    stranger = kubeconfig_for([], stage.namespace)
+    assert f"Pod {pod} of namespace {stage.namespace} was not read: " in (
+        explain(f"pod/{pod}", identity=stranger).err
+    )
 
 
 def test_every_kind_is_explained_and_what_may_not_be_read_is_told(

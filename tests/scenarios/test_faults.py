@@ -11,7 +11,17 @@ import pytest
 from tests.scenarios.stage import ENABLED, Controller, Stage, eventually
 from tests.support import build
 from tests.support.faultproxy import FaultProxy
-from tests.support.faults import Answer, Cut, Delay, DropResponse, Fault, Match, Silence, WatchError
+from tests.support.faults import (
+    ALL_OF_THEM,
+    Answer,
+    Cut,
+    Delay,
+    DropResponse,
+    Fault,
+    Match,
+    Silence,
+    WatchError,
+)
 
 from reroll_dev.api import path_to
 
@@ -23,7 +33,7 @@ MANY = {"revisionHistoryLimit": 100}
 
 
 def watch_of(plural: str) -> Match:
-    return Match(path=f"/{plural}$", watch=True)
+    return Match(path=f"/{plural}$", watch=True, query=ALL_OF_THEM)
 
 
 GET_SECRET = Match(method="GET", path="/secrets/db$")
@@ -40,6 +50,7 @@ class Case:
         )
         self.changes = 0
         stage.make(build.configmap("app"), build.secret("db"), self.web)
+        stage.settled(self.web)  # Its first ReplicaSet is there.
 
     @property
     def rolls(self) -> int:
@@ -163,6 +174,7 @@ def test_a_read_and_a_write_recover_from(
         fault_proxy.clear()
 
     case.calm()
+    eventually(lambda: len(one.said("ConfigChanged")) >= case.changes, "each roll is told")
     assert len(one.said("ConfigChanged")) == case.changes
 
 
@@ -223,6 +235,7 @@ def test_what_takes_long_to_be_allowed_or_answered_comes_in_the_end(
     shaky()
     for web in webs.values():
         stage.adopted(web)
+        stage.settled(web)
     fault_proxy.inject(Cut(in_event=1), watch_of("configmaps"))
     fault_proxy.inject(Answer(403), watch_of("configmaps"))
     for name in names:
@@ -273,7 +286,7 @@ def test_a_template_found_in_a_list_does_not_count_as_newer_than_a_content_that_
     case.change("ConfigMap")
     case.stage.annotate(case.web, note="a later version")
 
-    eventually(lambda: case.rolls == 2, "it rolls after the other's change")
+    eventually(lambda: case.stage.stamp(case.web), "it rolls after the other's change")
     assert case.stage.record(case.web)["why"] == "ConfigChanged"
 
 

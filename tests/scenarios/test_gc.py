@@ -91,6 +91,8 @@ def test_old_configs_of_kustomize_go_when_no_revision_names_them(
 
     stage.api.patch(stage.path(build.deployment("web")), {"spec": {"revisionHistoryLimit": 0}})
     eventually(lambda: len(stage.revisions(build.deployment("web"))) == 1, "the old one goes")
+    pods = path_to("Pod", "", stage.namespace)
+    eventually(lambda: len(stage.api.list(pods)) == 1, "so do its pods, which name it till then")
     shown = gc(*NOW, "--dry-run")
     assert names(stage) == {*made, "backup-2456789bcd"}
     assert shown.out.count("would be deleted") == 2

@@ -17,7 +17,6 @@ from reroll.core.model.key import Key
 from reroll.core.tables.kinds import KINDS, Kind, Revisions
 from reroll.engine.executor import Executor
 from reroll.engine.listing import Listing
-from reroll.engine.strategies.go_back import NoWayBackError
 from reroll.kube.view import View
 from reroll.settings.table import Settings
 from reroll_dev.cluster import DevCluster
@@ -67,7 +66,8 @@ def test_the_template_before_comes_back_from_the_revisions_and_its_content_is_de
     assert after["metadata"].get("annotations") in (before["metadata"].get("annotations"), None, {})
     assert stage.record(web)["why"] == "Undone"
     rolled = sync("-o", "json")
-    assert [one["result"] for one in rolled.json["workloads"]] == ["nothing to do"], rolled.out
+    # Pods that started since run well with it; it is declined as long as one of before is there.
+    assert rolled.json["workloads"][0]["result"] in {"nothing to do", "declined"}, rolled.out
 
 
 def test_a_change_by_somebody_else_is_not_undone(
@@ -83,7 +83,9 @@ def test_a_change_by_somebody_else_is_not_undone(
     stage.api.patch(stage.path(web), {"spec": spec}, kind="strategic")
     template, key = stage.template(web), Key("Deployment", stage.namespace, "web")
 
-    with pytest.raises(NoWayBackError, match="changed by somebody else"):
-        asyncio.run(gone_back(cluster.kubeconfig(), stage, key, Settings()))
+    report = asyncio.run(gone_back(cluster.kubeconfig(), stage, key, Settings()))
 
+    assert report is not None
+    assert report.reason.word == "RollbackFailed"
+    assert "changed by somebody else" in report.message
     assert stage.template(web) == template

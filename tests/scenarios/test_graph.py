@@ -86,9 +86,9 @@ def test_a_namespace_a_source_and_a_workload_are_drawn_as_trees(
         assert line in everywhere.out.splitlines()
     calls = audit(reader)
     assert {call["verb"] for call in calls} == {"list", "get"}
-    seen = in_terminal(
-        "graph", "-n", shop.namespace, "--kubeconfig", kubeconfig_of(cluster, "admin"), columns=50
-    )
+    home = ("-n", shop.namespace, "--controller-namespace", shop.namespace)
+    config = ("--kubeconfig", kubeconfig_of(cluster, "admin"))
+    seen = in_terminal("graph", *home, *config, columns=50)
     assert (seen.code, seen.widest <= 50) == (0, True)
 
 

@@ -57,6 +57,7 @@ def test_clocks_that_differ_by_hours_decide_nothing(stage: Stage, controller: St
     for change in range(3):
         stage.change("ConfigMap", "app", key=f"change {change}")
         number = stage.rolled(web, since=number)["n"]
+        stage.settled(web)  # else its ReplicaSet may never be made
         leader = eventually(
             lambda: next((one for one in leaders if one.said("ConfigChanged")), None), "one tells"
         )
@@ -146,16 +147,20 @@ def test_two_installations_part_a_cluster_by_the_labels_of_namespaces(
     both = {name: release(f"{part}={name}") for name in ("a", "b")}
     numbers = {name: places[name].adopted(webs[name])["n"] for name in both}
 
-    for place in places.values():
+    for name, place in places.items():
+        place.settled(webs[name])
         place.change("Secret", "db", password="new")
     for name in both:
         numbers[name] = places[name].rolled(webs[name], since=numbers[name])["n"]
+        places[name].settled(webs[name])  # else its ReplicaSet may never be made
     stage.api.patch(
         path_to("Namespace", places["a"].namespace), {"metadata": {"labels": {part: "b"}}}
     )
     # A Secret, at once: that its record has the key of the one before hides no change.
     places["a"].change("Secret", "db", password="after it moved")
     places["a"].rolled(webs["a"], since=numbers["a"])
+    places["a"].settled(webs["a"])
+    eventually(lambda: both["b"].said("ConfigChanged", "/web-a"), "that it rolled is told")
 
     assert not places["neither"].record(webs["neither"])
     assert [len(places[name].revisions(webs[name])) for name in places] == [3, 2, 1]

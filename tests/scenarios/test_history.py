@@ -67,6 +67,7 @@ def test_rolls_are_told_with_keys_and_managers_the_newest_first(
     eventually(lambda: len(stage.events(web, "ConfigChanged")) == 2, "both Events are written")
     eventually(lambda: len(stage.revisions(web)) == 3, "each roll has its revision")
     reader = kubeconfig_for(READ, stage.namespace)
+    stage.settled(web)
 
     done = history("-o", "json", identity=reader)
     plain = history("deployment/web")
@@ -88,14 +89,20 @@ def test_rolls_are_told_with_keys_and_managers_the_newest_first(
     assert newest["revision"] != older["revision"]
     assert {call["verb"] for call in audit(reader)} == {"list", "get"}
     head, row, *_ = plain.out.splitlines()
-    assert head.split() == ["WHEN", "WORKLOAD", "REASON", "BECAUSE", "OF", "KEYS", "CHANGED", "BY"]
+    columns = "WHEN WORKLOAD REASON RESULT BECAUSE OF KEYS CHANGED BY"
+    assert head.split() == columns.split()
     assert row.split()[2:] == [
-        "Deployment", f"{stage.namespace}/web", "ConfigChanged", "secret/db", "password",
-        "night-shift",
+        "deployment/web", "ConfigChanged", "complete", "secret/db", "password", "night-shift",
     ]  # fmt: skip
     assert len(history("--limit", "1").out.splitlines()) == 2
 
+    # ConfigMaps come in another stream than Secrets: it knows of one when it knows of the other.
+    last = build.deployment("last", uses="secret/last", annotations=ENABLED)
+    stage.make(build.secret("last"), last)
+    number = stage.adopted(last)["n"]
     stage.api.delete(secret)
+    stage.change("Secret", "last", password="new")
+    stage.rolled(last, since=number)
     stage.change("ConfigMap", "app", size="2")
     eventually(lambda: stage.events(web, "SourceMissing"), "the roll is held, with an Event")
     all_ = history("deployment/web", "-o", "json").json["history"]
@@ -103,7 +110,8 @@ def test_rolls_are_told_with_keys_and_managers_the_newest_first(
     assert held["reason"] == "SourceMissing"
     assert f"Secret {stage.namespace}/db" in held["message"]
     assert "hunter2" not in done.out + plain.out
-    where = ("-n", stage.namespace, "--kubeconfig", kubeconfig_of(cluster, "admin"))
+    home = ("-n", stage.namespace, "--controller-namespace", stage.namespace)
+    where = (*home, "--kubeconfig", kubeconfig_of(cluster, "admin"))
     assert in_terminal("history", *where, columns=70).widest <= 70
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from tests.scenarios.rolling import Command, a_web
-from tests.scenarios.stage import Controller, Stage, eventually
+from tests.scenarios.stage import ENABLED, Controller, Stage, eventually
 from tests.support import build
 from tests.support.command import reroll
 from tests.support.terminal import in_terminal
@@ -33,7 +33,7 @@ def test_a_hold_keeps_a_workload_from_rolling_until_it_is_released(
     held = hold("deployment/web", "--reason", "incident 42")
     assert (held.code, held.err) == (Exit.OK, "")
     assert held.out.splitlines()[1].split() == [
-        "Deployment", f"{stage.namespace}/web", "held", "incident", "42",
+        "deployment/web", "held", "incident", "42",
     ]  # fmt: skip
     stage.change("ConfigMap", "app", key="new")
     stage.rolled(other, number)
@@ -61,17 +61,22 @@ def test_a_namespace_is_held_and_a_hold_ends_by_itself(
     web = stage.make(a_web())
     exempt = a_web("exempt")
     exempt["metadata"]["annotations"][HOLD] = "false"
-    stage.make(exempt)
+    late = build.deployment("late", replicas=0, uses=["configmap/app"])
+    stage.make(exempt, late)
     controller()
     stage.adopted(web)
     number = stage.adopted(exempt)["n"]
 
     assert hold(f"namespace/{stage.namespace}").code == Exit.OK
+    # Namespaces and ConfigMaps come by two watches: what it does next tells that it knows of this.
+    here = path_to("Namespace", stage.namespace)
+    stage.api.patch(here, {"metadata": {"annotations": ENABLED}})
+    stage.adopted(late)
     stage.change("ConfigMap", "app", key="new")
     stage.rolled(exempt, number)
     eventually(lambda: stage.events(web, "Held"), "it is held")
     assert hold(f"ns/{stage.namespace}", "--until", "2s", "--reason", "sale").code == Exit.OK
-    namespace = stage.api.get(path_to("Namespace", stage.namespace))
+    namespace = stage.api.get(here)
     assert namespace["metadata"]["annotations"][HOLD].startswith("until 20")
     assert namespace["metadata"]["annotations"][HOLD].endswith("Z sale")
 

@@ -10,6 +10,8 @@ from tests.scenarios.injecting import Injecting, gadget, injection, let_go, sour
 from tests.scenarios.stage import Stage, eventually
 from tests.support import build
 from tests.support.build import Object
+from tests.support.faultproxy import FaultProxy
+from tests.support.faults import Late, Match
 from tests.support.tools import Identity
 
 from reroll_dev.api import Api, ApiError, path_of, path_to
@@ -151,6 +153,33 @@ def test_an_injection_without_consent_is_in_nobodys_way(
         "True: an Injection of another namespace came first and already writes to "
         f".spec.nested.token of Gadget {stage.namespace}/g, or around it"
     )
+
+
+def test_a_consent_that_comes_while_an_injection_is_carried_out_is_heeded(
+    injecting: Injecting, stage: Stage, there: Stage, fault_proxy: FaultProxy
+) -> None:
+    there.make(build.secret("s", {"k": "theirs"}))
+    away = {"namespace": stage.namespace}
+    # What it writes is refused: the target does not change by that, which would wake the other.
+    there.make(injection("first", source("s", "k"), gadget("g"), ".spec.nested", place=away))
+    stage.make(build.secret("s", {"k": "ours"}), gadget("g"))
+    own = injection("own", source("s", "k"), gadget("g"), ".spec.nested.token")
+    stage.make(own)
+    both = f"kubernetes.io/metadata.name in ({stage.namespace}, {there.namespace})"
+    kubeconfig = fault_proxy.kubeconfig(injecting.kubeconfig)
+    injecting.run("--namespace-selector", both, kubeconfig=kubeconfig)
+    injecting.holds(gadget("g"), "ours", "spec", "nested", "token")
+    injecting.said(own, "Injected")
+
+    # The target changes: who else may write there is asked, and then it is read, which takes time.
+    read = Match("GET", path="/gadgets/g$")
+    fault_proxy.inject(Late(3), read)
+    stage.api.patch(stage.path(gadget("g")), {"spec": {"nested": {"other": "new"}}})
+    fault_proxy.wait_for("Late", read)
+    allowed = {"metadata": {"annotations": {WRITERS: there.namespace}}}
+    stage.api.patch(stage.path(gadget("g")), allowed)
+
+    injecting.said(own, "Claimed", "Conflict")
 
 
 def test_no_watch_is_opened_for_who_may_not_write_there(

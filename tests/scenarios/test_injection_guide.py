@@ -38,10 +38,8 @@ def test_the_guide_is_right(
     folder = program_on_the_path(tmp_path, monkeypatch)
     (folder / "kubectl").symlink_to(control_plane["kubectl"])
     monkeypatch.setenv("KUBECONFIG", str(kubeconfig_of(cluster, "admin")))
-    for name in ("harbor.yaml", "injection.yaml"):
+    for name in ("s3.yaml", "harbor.yaml", "injection.yaml"):
         (tmp_path / name).write_text(FILES[name])
-    secret = build.secret("s3", {"access-key": "AKIAEXAMPLE1", "secret-key": "x"})
-    (tmp_path / "s3.yaml").write_text(yaml.safe_dump(secret))
     # The role of the guide is all that the controller needs beside its own.
     granted = yaml.safe_load(FILES["role.yaml"])["rules"]
     injecting.run(kubeconfig=kubeconfig_for([*own_rules(), *granted], None))

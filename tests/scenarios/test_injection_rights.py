@@ -32,11 +32,14 @@ def give_all(stage: Stage, kubeconfig: Path) -> None:
     stage.api.patch(role, {"rules": [*own_rules(), *WRITABLE]})
 
 
+VERBS = "`get`, `list`, `watch` and `patch`"
+
+
 @pytest.mark.parametrize(
     ("verb", "resource", "reason", "named"),
     [
-        ("get", "gadgets", "Forbidden", "grant `get` on gadgets.example.com in namespace "),
-        ("patch", "gadgets", "Forbidden", "grant `patch` on gadgets.example.com in namespace "),
+        ("get", "gadgets", "Forbidden", f"grant {VERBS} on gadgets.example.com in namespace "),
+        ("patch", "gadgets", "Forbidden", f"grant {VERBS} on gadgets.example.com in namespace "),
         ("get", "secrets", "SourceForbidden", "grant `get` on secrets"),
         ("patch", "injections", "Forbidden", "grant `patch` on injections.reroll.dev"),
     ],

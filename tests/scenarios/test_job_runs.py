@@ -40,7 +40,7 @@ def test_a_cronjob_that_was_replaced_starts_a_job_for_a_change_that_it_had_befor
     stage.change("ConfigMap", "app", key="a")
     kubectl("replace", "--namespace", stage.namespace, "-f", "-", input=json.dumps(task))
     one.start(wait="watching")
-    eventually(lambda: not stage.record(task).get("by"), "it is adopted again")
+    eventually(lambda: not stage.adopted(task).get("by"), "it is adopted again")
     before = len(jobs(stage))
     stage.change("ConfigMap", "app", key="b")
 
@@ -70,8 +70,9 @@ def test_a_cronjob_that_forbids_it_runs_no_two_jobs_at_once(
     )
     assert running in event["message"]
     assert names(stage) == {running}
+    seen = len(one.lines())
     again(one)  # What it waits for is in the cluster, not in its memory.
-    one.wait_for(lambda line: line.get("reason") == "JobRunning")
+    one.wait_for(lambda line: line.get("reason") == "JobRunning", since=seen)
     assert names(stage) == {running}
 
     stage.api.delete(path_to("Job", running, stage.namespace))
@@ -125,7 +126,7 @@ def test_a_job_that_is_deleted_while_it_is_recreated_does_not_come_back(
     stage.api.patch(
         path_to("Pod", pod["metadata"]["name"], stage.namespace), {"metadata": {"finalizers": None}}
     )
-    assert jobs(stage) == []
+    eventually(lambda: jobs(stage) == [], "it is gone for good")
 
 
 SLOW = "example.com/slow"

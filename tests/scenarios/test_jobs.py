@@ -9,7 +9,7 @@ from tests.support import build
 from tests.support.faultproxy import FaultProxy
 from tests.support.faults import Answer, Cut, DropResponse, Fault, Match
 from tests.support.impatient import IMPATIENT
-from tests.support.settled import is_complete
+from tests.support.settled import has_condition, is_complete
 
 from reroll.core.tables.kinds import Kind, Strategy
 from reroll_dev.api import path_to
@@ -35,6 +35,11 @@ def is_anew(stage: Stage, job: build.Object, old: str) -> bool:
     return (
         list(there) == [job["metadata"]["name"]] and old not in there.values() and not kept(stage)
     )
+
+
+def running_pods(stage: Stage, job: build.Object) -> list[build.Object]:
+    """A kubelet has written their status, and does not write over what a test writes."""
+    return [pod for pod in stage.pods(job) if pod["status"].get("phase") == "Running"]
 
 
 def kept(stage: Stage) -> list[build.Object]:
@@ -88,6 +93,10 @@ def test_trigger_starts_one_job_of_the_cronjob_for_each_change(
         stage.api.wait_for(path_to("Job", job["metadata"]["name"], stage.namespace), is_complete)
     stage.quiet(task)
     assert len(jobs(stage)) == 2
+    told = {event["message"] for event in stage.events(task, "ConfigChanged")}
+    assert told == {
+        f"started Job {job['metadata']['name']}: configmap/app changed (key)" for job in jobs(stage)
+    }
 
 
 def test_a_controller_killed_between_starting_the_job_and_recording_it_starts_no_second_one(
@@ -190,6 +199,8 @@ def test_a_suspended_job_is_not_made_anew_for_what_its_next_pods_have_anyway(
     old = uid(stage, task)
 
     stage.api.patch(stage.path(task), {"spec": {"suspend": True}})
+    # Others have heard of it, so the controller has: sources come to it in another stream.
+    stage.api.wait_for(stage.path(task), lambda seen: has_condition(seen, "Suspended"))
     stage.change("ConfigMap", "app", key="new")
     eventually(lambda: stage.record(task)["s"] != first["s"], "it is recorded")
     stage.api.patch(stage.path(task), {"spec": {"suspend": False}})
@@ -305,7 +316,7 @@ def test_a_job_that_ends_before_it_could_be_deleted_stays_ended(
     stage.make(build.configmap("app"), task)
     running = controller(kubeconfig=fault_proxy.kubeconfig(reroll_kubeconfig))
     stage.adopted(task)
-    (pod,) = eventually(lambda: stage.pods(task), "it runs")
+    (pod,) = eventually(lambda: running_pods(stage, task), "it runs")
     deleting = Match("DELETE", "/jobs/")
     fault_proxy.inject(Answer(503), deleting, times=None)
 

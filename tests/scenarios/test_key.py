@@ -19,6 +19,7 @@ from reroll_dev.cluster import DevCluster
 __all__ = ["evictions"]
 Start = Callable[..., Controller]
 Grant = Callable[[list[Rule], str | None], Path]
+KEY = "reroll-digest-key"
 KeyCommand = Callable[..., Finished]
 
 
@@ -55,13 +56,15 @@ def test_a_key_is_rotated_without_a_roll_and_no_change_is_lost(
         stage.adopted(one)
     with Templates(stage.api, stage.namespace, "Deployment", "StatefulSet", "DaemonSet") as seen:
         # While it runs
+        assert "would get another key" in key("rotate", "--dry-run").err
+        assert ids(stage) == {first}
         done = key("rotate", "--wait", "--prune")
         assert done.code == Exit.OK, done.err
         [now] = ids(stage)
         assert now != first
         assert stage.record(web)["k"] == stage.record(sts)["k"] == now
         assert {"id": now, "there": True, "records": 2} in done.json["keys"]
-        assert len(running.said("KeyRotated")) == 2
+        eventually(lambda: len(running.said("KeyRotated")) == 2, "both are told")
 
         # While it does not, and a Secret changes meanwhile
         running.stop()
@@ -72,9 +75,11 @@ def test_a_key_is_rotated_without_a_roll_and_no_change_is_lost(
         assert late.code == Exit.TIMED_OUT
         assert "is the controller running" in late.err
         assert [len(seen.of(one)) for one in (web, sts, plain)] == [1, 1, 1]
+        assert f"{newest} would be taken out" in key("prune", "--dry-run").err
+        assert newest in ids(stage)
         kept = key("prune")
         assert kept.code == Exit.FAILED
-        assert f"{now} stays: 2 records need it" in kept.err
+        assert f"{now} stays: 2 records made with it" in kept.err
         assert ids(stage) >= {now}
         assert newest not in ids(stage), "no record ever needed it"
         number = stage.record(web)["n"]
@@ -104,12 +109,12 @@ def test_a_rotation_rolls_no_workload_whose_pods_use_copies(
     revised = {**ENABLED, "reroll.dev/revisions": "true", "reroll.dev/pin": "template"}
     web = build.deployment("web", replicas=0, uses="secret/db", annotations=revised)
     stage.make(build.secret("db"), web)
-    running = controller()
 
     def spec() -> build.Object:
         return stage.template(web)["spec"]
 
     plain = spec()
+    running = controller()
     eventually(lambda: spec() != plain, "it is pinned")
     pinned, number = spec(), stage.record(web)["n"]
     copies = secrets(stage)
@@ -190,6 +195,41 @@ def test_a_key_that_can_be_guessed_is_refused_with_what_to_do(
     running = controller(wait="")
     said = "has less than 16 bytes, and can be guessed; remove it from the Secret"
     eventually(lambda: said in running.log.read_text(), "the controller says so too")
+
+
+def test_a_key_that_was_spoilt_is_told_and_repaired_as_the_doctor_says(
+    stage: Stage, controller: Start, cluster: DevCluster
+) -> None:
+    web = build.deployment("web", replicas=0, uses="secret/db", annotations=ENABLED)
+    stage.make(build.secret("db"), web)
+    running = controller()
+    key_id, path = stage.adopted(web)["k"], path_to("Secret", KEY, stage.namespace)
+    where = ("-n", stage.namespace, "--controller-namespace", stage.namespace, "-o", "json")
+
+    def told() -> dict[str, str]:
+        """By level."""
+        done = reroll("doctor", *where, "--kubeconfig", kubeconfig_of(cluster, "admin"))
+        found = [one for one in done.json["findings"] if one["check"] == "digest key"]
+        return {one["level"]: f"{one['sentence']}; {one['todo']}" for one in found}
+
+    assert [*told()] == ["ok"]
+    stage.api.patch(path, {"data": {key_id: build.encode("short")}})
+
+    said = f"Secret {stage.namespace}/{KEY}: the digest key {key_id} has less than 16 bytes"
+    eventually(lambda: said in running.log.read_text(), "the controller says so without a restart")
+    [(level, sentence)] = told().items()
+    assert (level, sentence.startswith(said)) == ("problem", True)
+    assert "delete the Secret, and a new one is made; then restart the controller" in sentence
+
+    running.stop()
+    stage.api.delete(path)
+    running.start()
+    # Until it rolls, or its record is a minute old, that names the key that was lost.
+    eventually(lambda: [*told()] == ["ok", "warning"], "the doctor has no problem any more")
+    number = stage.record(web)["n"]
+    stage.change("Secret", "db", password="new")
+    assert stage.rolled(web, since=number)["k"] != key_id
+    assert [*told()] == ["ok"]
 
 
 def secrets(stage: Stage) -> set[str]:

@@ -29,6 +29,8 @@ def test_neither_the_first_look_nor_a_restart_nor_opting_in_later_rolls(
     stage.make(*SOURCES, web, late)
     one = alone(controller)
     stage.adopted(web)
+    stage.settled(web)
+    stage.settled(late)
 
     stage.annotate(late, enabled="true")
     stage.adopted(late)
@@ -52,13 +54,15 @@ def test_many_workloads_at_once_are_adopted_and_none_rolls(stage: Stage, control
     stage.make(*SOURCES, *webs)
     one = alone(controller)
     everything = path_to("Deployment", "", stage.namespace)
+    sets = path_to("ReplicaSet", "", stage.namespace)
+    eventually(lambda: len(stage.api.list(sets)) == 80, "each has its first revision")
 
     stage.api.patch(path_to("Namespace", stage.namespace), {"metadata": {"annotations": ENABLED}})
 
     eventually(lambda: all(map(_record_of, stage.api.list(everything))), "all are adopted")
     again(one)
     stage.quiet(webs[0])
-    assert len(stage.api.list(path_to("ReplicaSet", "", stage.namespace))) == 80
+    assert len(stage.api.list(sets)) == 80
     assert not one.said("ConfigChanged")
 
 
@@ -79,6 +83,8 @@ def test_changes_while_it_was_down_roll_once_when_it_is_back(
     one = alone(controller)
     first = stage.adopted(web)
     stage.adopted(idle)
+    for workload in (web, idle):
+        stage.settled(workload)  # It has its first revision.
     one.kill()
 
     for value in ("one", "two"):
@@ -89,6 +95,7 @@ def test_changes_while_it_was_down_roll_once_when_it_is_back(
     record = stage.rolled(web, since=first["n"])
     again(one)
     stage.quiet(web)
+    stage.settled(web)
     assert record["by"] == ["configmap/app", "secret/db"]
     assert len(stage.revisions(web)) == 2
     assert len(stage.revisions(idle)) == 1
@@ -99,6 +106,7 @@ def test_ten_changes_in_a_second_are_one_roll(stage: Stage, controller: Start) -
     stage.make(build.configmap("app"), build.secret("db"), web)
     alone(controller, "--debounce", "2s")
     first = stage.adopted(web)
+    stage.settled(web)
 
     for number in range(5):
         stage.change("ConfigMap", "app", key=f"value {number}")
@@ -106,6 +114,7 @@ def test_ten_changes_in_a_second_are_one_roll(stage: Stage, controller: Start) -
 
     assert stage.rolled(web, since=first["n"])["by"] == ["configmap/app", "secret/db"]
     stage.quiet(web, 3)
+    stage.settled(web)
     assert len(stage.revisions(web)) == 2
 
 
@@ -130,6 +139,7 @@ def test_a_change_that_is_taken_back_before_the_quiet_time_is_over_rolls_nothing
     stage.make(build.configmap("app", {"key": "old"}), web)
     alone(controller, "--debounce", "2s")
     stage.adopted(web)
+    stage.settled(web)
 
     stage.change("ConfigMap", "app", key="new")
     stage.change("ConfigMap", "app", key="old")
@@ -146,6 +156,7 @@ def test_a_content_that_comes_back_returns_to_its_old_revision(
     stage.make(build.configmap("app", {"key": "first"}), web)
     alone(controller, "--debounce", "0")
     number = stage.adopted(web)["n"]
+    stage.settled(web)  # It has its first revision.
     stamps = []
 
     for value in ("a", "b", "a", "b"):

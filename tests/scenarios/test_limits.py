@@ -33,6 +33,7 @@ WALLS = {
 }
 
 
+@pytest.mark.usefixtures("every_dialect")
 def test_annotations_of_250_kilobytes_cost_their_namespace_a_sentence_and_others_nothing(
     stage: Stage, controller: Start, another: Callable[[], Stage], web: Web, cluster: DevCluster
 ) -> None:

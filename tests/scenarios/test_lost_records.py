@@ -50,12 +50,12 @@ def replace(stage: Stage, web: Object) -> None:
     """Write it without its record, and else as it is."""
 
     def put() -> bool:
-        found = stage.get(web)
-        found["metadata"]["annotations"].pop(RECORD, None)
         try:
+            found = stage.get(web)
+            found["metadata"]["annotations"].pop(RECORD, None)
             stage.api.replace(stage.path(web), found)
         except ApiError as error:
-            if error.status != 409:
+            if error.status not in {404, 409}:  # A Job that is recreated is gone in between.
                 raise
             return False
         return True
@@ -248,12 +248,23 @@ def test_without_the_right_to_a_backup_it_says_so_and_revisions_tell(
     number = stage.adopted(web)["n"]
     [said] = [line for line in one.lines() if line["msg"] == "no backup of records"]
     assert f"on configmaps in namespace {stage.namespace}" in said["problem"]
+    copied_to_revisions(stage, web)
 
     one.stop()
     replace_all(stage, [web], "two")
     one.start(wait="watching")
 
     assert stage.rolled(web, since=number)["by"] == ["configmap/app"]
+
+
+def copied_to_revisions(stage: Stage, web: build.Object) -> None:
+    """Kubernetes copies the record of a Deployment a moment after it was written."""
+
+    def copied() -> bool:
+        found = stage.revisions(web)
+        return bool(found) and all(RECORD in one["metadata"]["annotations"] for one in found)
+
+    eventually(copied, "Kubernetes copied the record")
 
 
 def _without_writing_configmaps(rule: rights.Rule) -> rights.Rule:
@@ -269,10 +280,7 @@ def test_a_pipeline_without_a_controller_reads_the_revisions_before_it_adopts(
     stage.make(build.configmap("app"), web)
     sync()
     number = stage.record(web)["n"]
-    eventually(
-        lambda: all(RECORD in one["metadata"]["annotations"] for one in stage.revisions(web)),
-        "Kubernetes copied the record",
-    )
+    copied_to_revisions(stage, web)
 
     replace_all(stage, [web], "two")
     finished = sync()

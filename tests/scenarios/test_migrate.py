@@ -15,6 +15,8 @@ from tests.support.wave import DISABLED, HASH, IN, INVALID, expected_hash
 
 from reroll.core.tables.kinds import KINDS
 
+pytestmark = pytest.mark.usefixtures("every_dialect")
+
 Start = Callable[..., Controller]
 AUTO = {"reloader.stakater.com/auto": "true"}
 LAST = "reloader.stakater.com/last-reloaded-from"
@@ -173,7 +175,18 @@ def test_check_tells_what_is_there_and_what_will_be_different(
     mine = {one["object"]: one for one in found["controllers"] if stage.namespace in one["object"]}
     reloader = mine[f"Deployment {stage.namespace}/reloader"]
     assert (reloader["tool"], reloader["active"]) == ("Reloader", True)
-    assert reloader["settings"] == {"reloader-strategy": "annotations"}
+    assert reloader["settings"] == {
+        "dialects": ["reroll", "reloader"],
+        "reloader-strategy": "annotations",
+        "strategy": "notify",
+        "notices": [
+            {
+                "name": "webhook",
+                "to": {"webhook": {"url-file": "/etc/reroll-notices/webhook"}},
+                "about": ["rolled"],
+            }
+        ],
+    }
     assert mine[f"Deployment {stage.namespace}/gone"]["active"] is False
     assert mine[f"Lease {stage.namespace}/reroll"]["tool"] == "Reroll"
     assert f"Deployment {stage.namespace}/reloader" in found["rivals"]

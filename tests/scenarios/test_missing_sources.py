@@ -17,12 +17,17 @@ def test_a_missing_required_source_holds_the_roll_and_its_return_lets_it_go_on(
     stage: Stage, controller: Start, kind: Kind
 ) -> None:
     web = a(kind, uses=["configmap/app", "secret/db"], annotations=ENABLED)
-    stage.make(build.configmap("app"), build.secret("db"), web)
+    probe = build.deployment("probe", replicas=0, uses="secret/probe", annotations=ENABLED)
+    stage.make(build.configmap("app"), build.secret("db"), web, build.secret("probe"), probe)
     controller()
     number = stage.adopted(web)["n"]
     stage.settled(web)
+    before = stage.adopted(probe)["n"]
 
     stage.api.delete(path_to("Secret", "db", stage.namespace))
+    # Secrets and ConfigMaps come by two watches: the next Secret tells that it knows of this one.
+    stage.change("Secret", "probe", password="new")
+    stage.rolled(probe, since=before)
     stage.change("ConfigMap", "app", key="new")
     event = eventually(lambda: stage.events(web, "SourceMissing"), "an Event says why")[0]
     assert event["type"] == "Warning"
@@ -38,7 +43,7 @@ def test_a_missing_required_source_holds_the_roll_and_its_return_lets_it_go_on(
 
 
 @pytest.mark.parametrize("kind", ["ConfigMap", "Secret"])
-def test_a_deleted_source_rolls_nothing_until_it_comes_back_different(
+def test_a_deleted_source_is_told_and_rolls_nothing_until_it_comes_back_different(
     stage: Stage, controller: Start, kind: str
 ) -> None:
     def source(value: str) -> build.Object:
@@ -48,9 +53,14 @@ def test_a_deleted_source_rolls_nothing_until_it_comes_back_different(
     stage.make(source("a"), web)
     controller()
     number = stage.adopted(web)["n"]
+    stage.settled(web)
 
     stage.api.delete(stage.path(source("a")))
+    [event] = eventually(lambda: stage.events(web, "SourceMissing"), "an Event tells of it")
+    assert event["type"] == "Warning"
+    assert event["message"].endswith(f"{kind} {stage.namespace}/app; create it")
     stage.quiet(web)
+    assert len(stage.events(web, "SourceMissing")) == 1
     stage.make(source("a"))
     stage.quiet(web)
     assert stage.record(web)["n"] == number
@@ -58,6 +68,7 @@ def test_a_deleted_source_rolls_nothing_until_it_comes_back_different(
     stage.api.delete(stage.path(source("a")))
     stage.make(source("b"))
     stage.rolled(web, since=number)
+    stage.settled(web)
     assert len(stage.revisions(web)) == 2
 
 

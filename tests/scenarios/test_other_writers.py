@@ -142,9 +142,13 @@ def test_a_source_changed_after_the_template_still_rolls(
     if down:
         one.start(wait="watching")
 
-    assert stage.rolled(web, since=first["n"])["why"] == "ConfigChanged"
+    record = stage.rolled(web, since=first["n"])
+    assert record["why"] == "ConfigChanged"
+    stage.settled(web)
     stage.quiet(web)
-    assert len(stage.revisions(web)) == 3
+    assert stage.record(web) == record
+    # While it runs, the roll may come before there is a revision of the template that was changed.
+    assert len(stage.revisions(web)) in ({3} if down else {2, 3})
 
 
 def test_changes_of_the_same_second_while_it_was_down_roll_in_doubt(

@@ -76,8 +76,9 @@ def test_two_installations_notice_each_other_and_roll_each_change_once(
             stage.quiet(web)  # The other one wakes up, and sees that it is done.
         for turn in range(3):
             number = stage.record(web)["n"]
-            stage.change("Secret", "db", password=f"newer {turn}")
-            stage.change("ConfigMap", "app", key=f"newer {turn}")
+            with frozen(one), frozen(two):  # They hear of both changes at once.
+                stage.change("Secret", "db", password=f"newer {turn}")
+                stage.change("ConfigMap", "app", key=f"newer {turn}")
             stage.rolled(web, since=number)
             stage.quiet(web)
 
@@ -103,6 +104,8 @@ def test_a_secret_that_changes_while_its_key_is_lost_rolls(
     stage.make(build.secret("db"), build.secret("same"), db, same)
     one = alone(controller)
     before = {name: stage.adopted(web)["n"] for name, web in (("db", db), ("same", same))}
+    for web in (db, same):
+        stage.settled(web)
     one.kill()
 
     stage.change("Secret", "db", password="while the key was lost")
@@ -116,5 +119,6 @@ def test_a_secret_that_changes_while_its_key_is_lost_rolls(
     eventually(lambda: stage.record(same)["n"] > before["same"], "it is recorded with the new key")
     assert stage.record(same)["why"] == "KeyLost"
     stage.quiet(same)
+    stage.settled(db)
     assert [len(stage.revisions(web)) for web in (db, same)] == [2, 1]
     assert two.said("OtherInstallation") == []

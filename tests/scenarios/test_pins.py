@@ -247,6 +247,7 @@ def test_installing_is_done_once_and_told_and_undone(
     none = installation.install("--mode", "template")
     assert f"policy {installation.name} is installed, too; remove it" in none.err
     assert installation.uninstall("--mode", "webhook").out.count("deleted") == 1
+    assert "would be deleted" in installation.uninstall("--dry-run").out
     gone = installation.uninstall()
     assert gone.out.count("deleted") == 2
     assert f"Deployment {stage.namespace}/web" in gone.err

@@ -35,11 +35,10 @@ def test_what_is_stale_is_told_with_its_reason_and_nothing_is_written(
     found = plan()
 
     assert found.code == Exit.WOULD_ROLL
-    name = f"Deployment {stage.namespace}"
     assert [line.split() for line in found.out.splitlines()] == [
         ["WORKLOAD", "EFFECT", "PODS", "REASON", "BECAUSE"],
-        ["Deployment", f"{stage.namespace}/held", "held", "1", "Held", *HELD.split()],
-        [*f"{name}/web rolls 3 ConfigChanged configmap/app changed".split()],
+        ["deployment/held", "held", "1", "Held", *HELD.split()],
+        [*["deployment/web", "rolls", "3", "ConfigChanged", "configmap/app", "changed"]],
         [*["1", "workload", "would", "roll:", "3", "pods,", "in", "1", "namespace"]],
     ]
     everything = plan("--all", "-o", "json").json["workloads"]
@@ -162,7 +161,8 @@ def test_a_key_that_may_not_be_read_leaves_secrets_unknown_and_says_so(
 def test_a_table_fits_the_terminal(stage: Stage, plan: Command, cluster: DevCluster) -> None:
     stage.make(build.configmap())
     stage.make(a_web("a-workload-with-quite-a-long-name"))
-    where = ("-n", stage.namespace, "--kubeconfig", cluster.kubeconfig("admin"))
+    home = ("-n", stage.namespace, "--controller-namespace", stage.namespace)
+    where = (*home, "--kubeconfig", cluster.kubeconfig("admin"))
 
     narrow = in_terminal("plan", *where, columns=60)
     colourless = in_terminal("plan", *where, env={"NO_COLOR": "1"})

@@ -123,8 +123,8 @@ def test_a_namespace_without_rights_is_told_and_the_other_one_works(
     number = stage.adopted(web)["n"]
     stage.change("ConfigMap", "app", key="new")
     stage.rolled(web, since=number)
-    told = [line["problem"] for line in running.lines() if line.get("state") == "forbidden"]
-    assert any(f"watch deployments.apps in namespace {there.namespace}" in t for t in told)
+    refused = f"watch deployments.apps in namespace {there.namespace}"
+    running.wait_for(lambda line: line.get("state") == "forbidden" and refused in line["problem"])
     assert there.record(web) == {}
 
 

@@ -14,6 +14,8 @@ from tests.support import build
 from reroll.core.dialects.reloader_marks import variable
 from reroll.core.model.key import Key
 
+pytestmark = pytest.mark.usefixtures("every_dialect")
+
 Start = Callable[..., Controller]
 WEB = build.deployment("web")
 SOURCES = {"ConfigMap": build.configmap, "Secret": build.secret}
@@ -109,10 +111,12 @@ def test_a_workload_that_opted_in_twice_rolls_once_with_both_marks(
     stage.make(build.configmap("app"), web)
     controller()
     number = stage.adopted(web)["n"]
+    stage.settled(web)
 
     stage.change("ConfigMap", "app", key="new")
 
     stage.rolled(web, since=number)
+    stage.settled(web)
     stage.quiet(web)
     assert len(stage.revisions(web)) == 2
     assert stage.stamp(web)

@@ -14,6 +14,8 @@ from tests.support.settled import is_complete
 from reroll.core.tables.kinds import KINDS, Strategy
 from reroll_dev.api import path_to
 
+pytestmark = pytest.mark.usefixtures("every_dialect")
+
 Start = Callable[..., Controller]
 LAST = "reloader.stakater.com/last-reloaded-from"
 LONG = {"dev.reroll.dev/complete-after": "1h"}

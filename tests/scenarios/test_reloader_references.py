@@ -7,10 +7,13 @@ import uuid
 from collections.abc import Callable
 from typing import Any
 
+import pytest
 from tests.scenarios.csi import Driver, volume
 from tests.scenarios.reloads import AUTO, NEW, variables
 from tests.scenarios.stage import Controller, Stage
 from tests.support import build
+
+pytestmark = pytest.mark.usefixtures("every_dialect")
 
 Start = Callable[..., Controller]
 

@@ -3,11 +3,14 @@
 import hashlib
 from collections.abc import Callable
 
+import pytest
 from tests.scenarios.reloads import AUTO
 from tests.scenarios.stage import Controller, Stage, Web, eventually
 from tests.support import build
 
 from reroll_dev.api import path_to
+
+pytestmark = pytest.mark.usefixtures("every_dialect")
 
 Start = Callable[..., Controller]
 RELOAD = "configmap.reloader.stakater.com/reload"
@@ -61,10 +64,11 @@ def test_reloader_at_work_beside_this_controller_is_told_once_and_not_fought(
 ) -> None:
     web = build.deployment("web", annotations=AUTO, uses="configmap/app")
     stage.make(build.configmap("app", {"key": "1"}), web)
-    running = controller("--debounce", "1s")
+    running = controller("--debounce", "3s")  # Reloader is faster, on a busy machine too.
     stage.adopted(web)
 
     for value in ("2", "3"):
+        stage.settled(web)  # Each template gets a ReplicaSet.
         number = stage.record(web)["n"]
         stage.change("ConfigMap", "app", key=value)
         as_reloader(stage, web, f"key={value}")

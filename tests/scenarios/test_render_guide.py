@@ -48,7 +48,7 @@ def shell(tmp_path: Path, control_plane: dict[str, Path], monkeypatch: pytest.Mo
 
 def unhashed(text: str) -> list[list[str]]:
     """Words by line, with what differs from run to run taken out."""
-    plain = re.sub(r"\b(app|web)-[0-9a-z]{8,10}\b", r"\1-#", text)
+    plain = re.sub(r"\b(app|web)-[0-9a-z]{5,10}\b", r"\1-#", text)
     return [line.split() for line in plain.splitlines()]
 
 

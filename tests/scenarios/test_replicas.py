@@ -9,7 +9,7 @@ import pytest
 from tests.scenarios.stage import ENABLED, Controller, Stage, eventually
 from tests.support import build
 from tests.support.faultproxy import FaultProxy
-from tests.support.faults import Delay, Match, Silence
+from tests.support.faults import ALL_OF_THEM, Delay, Match, Silence
 from tests.support.templates import Templates
 
 from reroll_dev.api import path_to
@@ -37,7 +37,7 @@ def test_a_stop_ends_with_0_and_gives_the_lease_back_so_that_another_leads_at_on
     stage: Stage, controller: Start, web: build.Object
 ) -> None:
     first = controller("--lease-duration", "1h")
-    stage.adopted(web)
+    first.wait_for(lambda line: line.get("reason") == "Adopted")
     assert holder(stage)
 
     assert first.stop() == 0
@@ -120,8 +120,10 @@ def test_the_follower_does_nothing_until_the_leader_is_gone(
 ) -> None:
     leader, follower = two()
     first = stage.adopted(web)
+    stage.settled(web)
     stage.change("ConfigMap", "app", key="by the leader")
     second = stage.rolled(web, since=first["n"])
+    stage.settled(web)
     assert not [line for line in follower.lines() if "workload" in line]
 
     leader.kill()
@@ -129,6 +131,7 @@ def test_the_follower_does_nothing_until_the_leader_is_gone(
 
     stage.rolled(web, since=second["n"])
     stage.quiet(web)
+    stage.settled(web)
     assert len(stage.revisions(web)) == 3
     assert len(follower.said("ConfigChanged")) == 1
 
@@ -225,7 +228,7 @@ def test_one_that_missed_a_change_does_not_undo_the_others_roll(
     deaf = controller(*flags, kubeconfig=fault_proxy.kubeconfig(reroll_kubeconfig), wait="watching")
     stage.adopted(web)
     controller(*flags, wait="watching")
-    sources = Match(path=f"/{kind.lower()}s$", watch=True)
+    sources = Match(path=f"/{kind.lower()}s$", watch=True, query=ALL_OF_THEM)
 
     with Templates(stage.api, stage.namespace, "Deployment") as templates:
         fault_proxy.inject(Silence(hold=True), sources)

@@ -3,8 +3,9 @@
 from collections.abc import Callable
 
 import pytest
+from tests.scenarios.propagating import healthy_pods, new_pods
 from tests.scenarios.rolling import Command, a_web, that_fails
-from tests.scenarios.stage import ENABLED, Controller, Stage, a
+from tests.scenarios.stage import ENABLED, Controller, Stage, a, eventually
 from tests.scenarios.test_sync_failing import heard, started
 from tests.support import build
 from tests.support.command import reroll
@@ -81,16 +82,21 @@ def test_what_is_held_is_not_restarted(stage: Stage, restart: Command, hold: Com
     assert "annotations" not in stage.template(web)["metadata"]
 
 
+def let_through(stage: Stage, one: build.Object) -> None:
+    """The pods of its roll are there, and get ready only now: it is the turn of the next."""
+    eventually(lambda: new_pods(stage, one), "its new pods are there")
+    healthy_pods(stage, one)
+
+
 def test_what_happens_before_its_turn_counts(
     stage: Stage, cluster: DevCluster, sync: Command, hold: Command
 ) -> None:
     stage.make(build.configmap())
-    slow = {"dev.reroll.dev/ready-after": "5s"}
-    first, rolled = a_web("a", template_annotations=slow), a_web("b")
+    first, rolled = that_fails(stage, a_web("a")), a_web("b")
     held, left = build.deployment("c"), a_web("d")
     names = [f"deployment/{one['metadata']['name']}" for one in (first, rolled, held, left)]
-    stage.make(first, rolled, held, left)
-    for one in (first, rolled, held, left):
+    stage.make(rolled, held, left)
+    for one in (rolled, held, left):
         stage.settled(one)
     sync()
 
@@ -101,6 +107,7 @@ def test_what_happens_before_its_turn_counts(
         sync("deployment/b")
         hold("deployment/c", "--reason", "incident 42")
         hold("deployment/d", "--reason", "incident 43")
+        let_through(stage, first)
         rest = err.read()
 
     assert process.returncode == Exit.OK, rest
@@ -115,16 +122,15 @@ def test_what_happens_before_its_turn_counts(
 def test_a_namespace_that_is_held_before_its_turn_counts(
     stage: Stage, cluster: DevCluster, hold: Command
 ) -> None:
-    slow = {"dev.reroll.dev/ready-after": "3s"}
-    first, later = build.deployment("a", template_annotations=slow), build.deployment("b")
-    stage.make(first, later)
-    for one in (first, later):
-        stage.settled(one)
+    first, later = that_fails(stage, build.deployment("a")), build.deployment("b")
+    stage.make(later)
+    stage.settled(later)
 
     command = ("restart", "deployment/a", "deployment/b", "--max-parallel", "1")
     with started(stage.namespace, cluster.kubeconfig("admin"), command=command) as (process, err):
         heard(err, f"Deployment {stage.namespace}/a: rolling")
         hold(f"namespace/{stage.namespace}", "--reason", "incident 42")
+        let_through(stage, first)
         rest = err.read()
 
     assert process.returncode == Exit.OK, rest

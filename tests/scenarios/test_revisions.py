@@ -10,7 +10,7 @@ from tests.scenarios.revised import REVISIONS, contents, copies, owned_right, pi
 from tests.scenarios.stage import Controller, Stage, a, alone, eventually
 from tests.support import build
 from tests.support.faultproxy import FaultProxy
-from tests.support.faults import Answer, Cut, Match
+from tests.support.faults import ALL_OF_THEM, Answer, Cut, Match
 
 from reroll.core.tables.kinds import KINDS, Kind
 from reroll.settings.table import Settings
@@ -180,7 +180,7 @@ def test_a_watch_that_is_refused_for_a_moment_costs_no_pin_and_hides_nothing(
     kubeconfig = fault_proxy.kubeconfig(reroll_kubeconfig)
     alone(lambda *flags, **more: controller(*flags, kubeconfig=kubeconfig, **more))
     first, db = pin(stage, web), pin(stage, web, "Secret", "db")
-    watching = Match(path="/configmaps$", watch=True)
+    watching = Match(path="/configmaps$", watch=True, query=ALL_OF_THEM)
     fault_proxy.inject(Cut(in_event=1), watching)
     fault_proxy.inject(Answer(403), watching)
     stage.make(build.configmap("other"))

@@ -42,6 +42,7 @@ def test_a_copy_that_is_deleted_or_replaced_by_hand_is_there_again_and_that_is_s
 ) -> None:
     web = web_of("configmap/app", "secret/db")
     stage.make(build.configmap("app", {"key": "first"}), build.secret("db"), web)
+    stage.settled(web)  # else its first revision may never be made
     alone(controller)
     for kind, name, data in (
         ("ConfigMap", "app", {"key": "first"}),

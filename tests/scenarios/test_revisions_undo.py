@@ -35,6 +35,7 @@ class Played:
         self.stage = stage
         self.web = a(kind, uses="configmap/app", annotations=REVISIONS)
         stage.make(build.configmap("app", {"key": "first"}), self.web)
+        stage.settled(self.web)  # else its first revision may never be made
         self.one = alone(controller, *flags)
         self.first = pin(stage, self.web)
         stage.settled(self.web)
@@ -76,7 +77,7 @@ def test_an_undo_brings_the_old_content_back_and_holds_until_the_source_changes_
     played.back(kubectl)
     played.is_held()
     played.all_pods_have(played.first, "first")
-    (event,) = stage.events(played.web, "HeldAt")
+    (event,) = eventually(lambda: stage.events(played.web, "HeldAt"), "an Event tells of it")
     assert f"configmap/app={played.first}" in event["message"]
     assert " since 20" in event["message"]
     owned_right(stage, played.web)
@@ -175,6 +176,7 @@ def test_opting_out_takes_the_pins_away_in_one_roll_and_the_copies_with_it(
     stage.settled(web)
     (pod,) = eventually(lambda: stage.pods(web))
     assert contents(stage, pod) == {"app": {"key": "first"}}
+    eventually(lambda: stage.events(web, "Unpinned"), "an Event tells of it")
     assert len(one.said("Unpinned")) == len(stage.events(web, "Unpinned")) == 1
     eventually(lambda: not copies(stage), "its copies are collected")
     assert "pins" not in stage.record(web)

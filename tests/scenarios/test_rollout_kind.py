@@ -103,6 +103,10 @@ def test_a_rollout_that_opts_in_later_adopts_the_template_it_refers_to_and_rolls
     stage.rolled(deployment, since=number)
 
     stage.annotate(web, enabled="false")
+    # Rollouts and sources come in streams of their own: when it knows this one, it knows that.
+    later = build.rollout("later", uses="configmap/app", annotations=ENABLED)
+    stage.make(later)
+    stage.adopted(later)
     number = stage.record(other)["n"]
     before = stage.record(deployment)["n"]
     stage.change("ConfigMap", "app", key="newest")

@@ -28,6 +28,8 @@ def test_a_changed_configmap_rolls_the_workload_that_uses_it_exactly_once(
     controller()
     first = stage.adopted(web)
     stage.adopted(other)
+    for one in (web, other):
+        stage.settled(one)
 
     stage.change("ConfigMap", "app", key="new")
 
@@ -62,6 +64,7 @@ def test_a_key_that_is_not_used_rolls_nothing(
     stage.make(build.configmap("app", {"key": "a", "other": "b"}), web)
     controller()
     stage.adopted(web)
+    stage.settled(web)
 
     stage.change("ConfigMap", "app", other="c")
 

@@ -31,6 +31,15 @@ def label(stage: Stage, manifest: build.Object, **labels: str | None) -> None:
     stage.api.patch(stage.path(manifest), {"metadata": {"labels": labels}})
 
 
+def heard_of_it(stage: Stage, later: build.Object) -> None:
+    """The controller knows what was done to Deployments: it knows one that was made later.
+
+    Sources come to it in another stream, and may come first.
+    """
+    stage.make(later)
+    stage.adopted(later)
+
+
 def not_adopted(stage: Stage, *manifests: build.Object) -> None:
     """After a while in which another workload was looked at."""
     assert [stage.record(one) for one in manifests] == [{} for _ in manifests]
@@ -43,7 +52,7 @@ def test_a_namespace_opts_its_workloads_in_and_out_at_run_time_and_rolls_none_of
     late = [make(f"late-{i}", uses="configmap/app") for i, make in enumerate(EACH)]
     out = build.deployment("out", uses="configmap/app", annotations=OPTED_OUT)
     stage.make(build.configmap("app"), early, *late, out)
-    controller()
+    running = controller()
     first = stage.adopted(early)
     # A change that was watched before they opted in is nothing to roll for.
     stage.change("ConfigMap", "app", key="new")
@@ -61,7 +70,9 @@ def test_a_namespace_opts_its_workloads_in_and_out_at_run_time_and_rolls_none_of
         stage.rolled(one, since=adopted)
     not_adopted(stage, out)
 
-    annotate_namespace(stage, enabled=None)
+    # What cannot be read is told: by then the controller knows the Namespace as it is now.
+    annotate_namespace(stage, enabled=None, mounts="dead")
+    running.wait_for(lambda line: line["msg"] == "bad input")
     number = stage.rolled(early, since=number)["n"]
     numbers = [stage.record(one)["n"] for one in late]
     stage.change("ConfigMap", "app", key="newest")
@@ -134,6 +145,7 @@ def test_opting_out_wins_over_everything(stage: Stage, controller: Start, anothe
     free.annotate(out, enabled=None)
     free.adopted(out)
     free.annotate(out, enabled="false")
+    heard_of_it(free, build.deployment("later", uses="configmap/app"))
     number = free.record(silent)["n"]
     free.change("ConfigMap", "app", key="new")
     free.rolled(silent, since=number)
@@ -187,6 +199,9 @@ def test_selectors_choose_workloads_and_sources_by_their_labels(
     stage.adopted(other)
     eventually(lambda: len(stage.record(chosen)["s"]) == 2, "both sources count now")
     label(stage, chosen, a=None)
+    later = build.deployment("later", uses="configmap/chosen", annotations=ENABLED)
+    later["metadata"]["labels"] = {"a": "b"}
+    heard_of_it(stage, later)
     number = stage.record(other)["n"]
     stage.change("ConfigMap", "chosen", key="newer")
     stage.rolled(other, since=number)

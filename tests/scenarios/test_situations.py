@@ -50,6 +50,18 @@ def same(reason: str) -> dict[str, str]:
     return dict.fromkeys(("explain", "plan", "sync", "status"), reason)
 
 
+def checked(tell: Tell) -> list[tuple[str, str]]:
+    """What `reroll doctor` finds of the workloads."""
+    found = tell("doctor")["findings"]
+    return [(one["level"], one["sentence"]) for one in found if one["check"] == "workloads"]
+
+
+def results(tell: Tell, name: str = "web") -> list[str | None]:
+    """What `reroll history` says of each thing that happened, the newest first."""
+    past = tell("history")["history"]
+    return [one["result"] for one in past if one["workload"]["name"] == name]
+
+
 def test_content_that_was_taken_back_is_declined_by_every_command(
     stage: Stage, controller: Start, tell: Tell, kubectl: Tool
 ) -> None:
@@ -77,6 +89,9 @@ def test_content_that_was_taken_back_is_declined_by_every_command(
     assert stage.record(web)["declined"] == ["configmap/app"]
     assert answers(tell) == same("Declined")
     assert "pods that start from now on read it" in tell("explain", "deployment/web")["message"]
+    assert results(tell).count("taken back") == 1
+    [(level, sentence)] = checked(tell)
+    assert (level, f"Deployment {stage.namespace}/web (Declined)" in sentence) == ("warning", True)
     assert {pod["stale"] for pod in tell("audit")["pods"]} == {True}
 
     stage.change("ConfigMap", "app", key="good")
@@ -102,11 +117,15 @@ def test_a_rollout_that_crashes_is_said_first_and_fits_eighty_columns(
 
     [status] = tell("status")["workloads"]
     assert "CrashLoopBackOff" in status["rollout"]["message"]
+    assert results(tell)[0] == "failing"
+    [(level, sentence)] = checked(tell)
+    assert level == "warning"
+    assert sentence.startswith(f"the rollout fails: Deployment {stage.namespace}/web (pod web-")
     assert status["pods"]["configuration"] == "being replaced"
     where = ("-n", stage.namespace, "--controller-namespace", stage.namespace)
     config = ("--kubeconfig", kubeconfig_of(cluster, "admin"))
     seen = in_terminal("status", *where, *config, columns=80)
-    assert (seen.code, seen.widest <= 80, len(seen.text.splitlines())) == (0, True, 2)
+    assert (seen.code, seen.widest <= 80, len(seen.text.splitlines()) <= 3) == (0, True, True)
     assert "deployment/web" in seen.text
     lines = in_terminal("explain", "deployment/web", *where, *config).text.splitlines()
     assert lines[2].strip().startswith("Rollout: failing: pod web-") or "Rollout" in lines[3]
@@ -124,8 +143,12 @@ def test_a_required_source_that_is_gone_is_said_though_nothing_changed(
     stage.api.delete(path_to("ConfigMap", "app", stage.namespace))
 
     assert answers(tell) == same("SourceMissing")
+    [(level, sentence)] = checked(tell)
+    assert (level, "(SourceMissing: ConfigMap" in sentence) == ("warning", True)
     obstacle = tell("status")["workloads"][0]["obstacle"]
     assert f"ConfigMap {stage.namespace}/app; create it" in obstacle["message"]
+    done = tell("sync")
+    assert (done["result"], done["workloads"][0]["reason"]) == ("held", "SourceMissing")
 
 
 def test_what_a_budget_refuses_is_in_the_way(stage: Stage, controller: Start, tell: Tell) -> None:

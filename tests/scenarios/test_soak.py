@@ -9,6 +9,7 @@ from tests.support.faultproxy import FaultProxy
 
 
 # Programs are killed in the middle of a handshake, of which the proxy's event loop loses track.
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_after_a_storm_pods_are_current_and_nothing_rolled_too_often(
     stage: Stage, fault_proxy: FaultProxy, reroll_kubeconfig: Path, tmp_path: Path

@@ -60,6 +60,8 @@ def test_every_way_to_refer_to_a_source_rolls_the_workload_once(
         stage.make(build.configmap(name), web)
     controller()
     numbers = [stage.adopted(web)["n"] for web in workloads]
+    for web in workloads:
+        stage.settled(web)
 
     for name in WAYS:
         stage.change("ConfigMap", name, key="new")

@@ -30,6 +30,16 @@ def adopt(stage: Stage, controller: Start, web: build.Object) -> int:
     return int(stage.adopted(web)["n"])
 
 
+def heard_of_it(stage: Stage) -> None:
+    """The controller knows it as it is now: it knows one that was made later.
+
+    Sources come to it in another stream, and may come first.
+    """
+    later = build.deployment("later", uses="configmap/app", annotations=ENABLED)
+    stage.make(later)
+    stage.adopted(later)
+
+
 def annotations(stage: Stage, web: build.Object) -> dict[str, str]:
     found: dict[str, str] = stage.template(web)["metadata"].get("annotations", {})
     return found
@@ -164,8 +174,9 @@ def test_reload_asks_each_pod_again_when_the_kubelet_has_brought_the_files(
     stage.change("ConfigMap", "app", key="new")
 
     stage.rolled(web, since=first)
-    eventually(lambda: len(listener.answered) == 3, "every pod accepted it")
-    assert stage.record(web)["todo"]["do"] == "reload"
+    eventually(lambda: len(listener.answered) >= 3, "every pod accepted it")
+    # It is not done with that; where this looks late, the second time may be over already.
+    assert "todo" in stage.record(web) or len(listener.answered) == 6
     eventually(lambda: "todo" not in stage.record(web), "every pod was asked again")
     assert listener.answered == [204] * 6
 
@@ -205,8 +216,8 @@ def test_reload_asks_again_for_a_change_that_comes_while_some_pods_refuse(
 
     stage.change("ConfigMap", "app", key="newer")
     stage.rolled(web, since=number)
-    listener.says = []
     before = len(listener.answered)
+    listener.says = []
 
     eventually(lambda: "todo" not in stage.record(web), "every pod was asked")
     assert listener.answered[before:].count(204) == 2
@@ -242,6 +253,7 @@ def test_a_paused_deployment_holds_with_a_reason_and_rolls_once_when_it_resumes(
     web = build.deployment(uses="configmap/app", annotations=ENABLED)
     first = adopt(stage, controller, web)
     stage.api.patch(stage.path(web), {"spec": {"paused": True}})
+    heard_of_it(stage)
 
     stage.change("ConfigMap", "app", key="new")
     eventually(lambda: stage.events(web, "Paused"), "an Event says that it is held")
@@ -264,6 +276,7 @@ def test_a_template_that_takes_effect_with_the_resume_is_the_only_roll(
     image = {"name": "main", "image": "example.invalid/app:2"}
     new = {"spec": {"template": {"spec": {"containers": [image]}}}}
     stage.api.patch(stage.path(web), new, kind="strategic")
+    heard_of_it(stage)
     stage.change("ConfigMap", "app", key="new")
     eventually(lambda: stage.events(web, "Paused"), "an Event says that it is held")
 

@@ -51,7 +51,7 @@ def test_every_kind_is_adopted_then_rolled_and_waited_for_and_then_there_is_noth
     assert "horse" not in rolled.out + rolled.err
 
     again = sync("--wait", "--exit-code")
-    assert (again.code, again.out) == (Exit.NOTHING, f"{len(workloads)} nothing to do\n")
+    assert (again.code, again.out) == (Exit.NOTHING, f"{len(workloads)} unchanged\n")
     assert sync().code == Exit.OK
 
 
@@ -262,8 +262,8 @@ def test_progress_is_lines_in_a_pipe_and_bars_in_a_terminal(
     assert re.fullmatch(rf"{name}: rolled, \d+s", lines[-1])
     assert "\x1b" not in piped.err + piped.out
     assert piped.out == (
-        f"{'WORKLOAD'.ljust(len(name))}  RESULT  REASON         DETAIL\n"
-        f"{name}  rolled  ConfigChanged  configmap/app changed\n1 rolled\n"
+        "WORKLOAD        RESULT  REASON         DETAIL\n"
+        "deployment/web  rolled  ConfigChanged  configmap/app changed\n1 rolled\n"
     )
 
     stage.change("ConfigMap", "app", key="newer")

@@ -6,11 +6,11 @@ import pytest
 from tests.scenarios.rolling import Command, a_web, that_fails
 from tests.scenarios.stage import ENABLED, Stage
 from tests.scenarios.test_jobs import RECREATE, RUNNING, is_anew, jobs, kept, uid
+from tests.scenarios.test_restart import let_through
 from tests.scenarios.test_sync_failing import heard, started
 from tests.support import build
 from tests.support.faultproxy import FaultProxy
 from tests.support.faults import Answer, DropResponse, Fault, Match
-from tests.support.settled import is_settled
 
 from reroll.cli.errors import Exit
 from reroll_dev.cluster import DevCluster
@@ -44,7 +44,7 @@ def test_a_pod_that_may_not_be_evicted_is_told_and_all_others_go_back(
     assert f"({status} " in told["db"]["detail"]
     assert "evicted" not in told["web"]["detail"]
     assert (stage.stamp(db), stage.stamp(web)) == (None, None)
-    assert is_settled(stage.get(web))
+    stage.settled(web)
 
 
 PASSING: dict[str, Fault] = {
@@ -145,11 +145,9 @@ def test_a_source_that_a_template_gains_before_its_turn_is_read(
     stage: Stage, sync: Command, cluster: DevCluster
 ) -> None:
     stage.make(build.configmap(), build.configmap("more"))
-    slow = {"dev.reroll.dev/ready-after": "5s"}
-    first, later = a_web("a", template_annotations=slow), a_web("b")
-    stage.make(first, later)
-    for one in (first, later):
-        stage.settled(one)
+    first, later = that_fails(stage, a_web("a")), a_web("b")
+    stage.make(later)
+    stage.settled(later)
     sync()
     stage.change("ConfigMap", "app", key="new")
     uses = [{"configMapRef": {"name": name}} for name in ("app", "more")]
@@ -160,6 +158,7 @@ def test_a_source_that_a_template_gains_before_its_turn_is_read(
         heard(err, f"Deployment {stage.namespace}/a: rolling")
         stage.api.patch(stage.path(later), {"spec": {"template": template}}, kind="strategic")
         sync("deployment/b")
+        let_through(stage, first)
         rest = err.read()
 
     assert process.returncode == Exit.OK, rest

@@ -2,9 +2,10 @@
 
 import pytest
 from tests.scenarios.rolling import Command
-from tests.scenarios.stage import ENABLED, STAMP, Stage
+from tests.scenarios.stage import ENABLED, PATIENCE, STAMP, Stage
 from tests.scenarios.test_rollout_kind import referring, template_only
 from tests.support import build
+from tests.support.settled import is_noticed
 
 from reroll.cli.errors import Exit
 
@@ -38,7 +39,15 @@ def test_a_rollout_that_waits_for_a_person_is_told(stage: Stage, sync: Command) 
     sync()
     stage.change("ConfigMap", "app", key="new")
 
-    done = sync("--wait", "--timeout", "3s")
+    assert sync().code == Exit.OK
+    stage.api.wait_for(stage.path(web), _waits, timeout=PATIENCE)
+
+    done = sync("--wait", "--timeout", "1s")
 
     assert done.code == Exit.TIMED_OUT
     assert "1 of 2 pods are new (paused: CanaryPauseStep)" in done.out
+
+
+def _waits(web: build.Object) -> bool:
+    reasons = [one["reason"] for one in web.get("status", {}).get("pauseConditions") or ()]
+    return is_noticed(web) and "CanaryPauseStep" in reasons

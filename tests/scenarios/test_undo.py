@@ -39,6 +39,7 @@ class Played:
         stage.make(build.configmap("app", {"key": "first"}), self.web)
         self.one = controller("--leader-election", "false", wait="watching")
         self.first = stage.adopted(self.web)
+        stage.settled(self.web)  # There is a revision to go back to.
         self.change("second")
         stage.settled(self.web)
 
@@ -174,8 +175,9 @@ def test_an_undo_to_before_it_was_adopted_rolls_nothing_and_the_record_comes_bac
     stage.settled(web)
     stage.quiet(web)
     assert "edition" not in stage.template(web)["metadata"]["labels"]
+    number = stage.record(web)["n"]
     stage.change("ConfigMap", "app", key="newer")
-    stage.rolled(web, since=stage.record(web)["n"] - 1)
+    stage.rolled(web, since=number)
 
 
 def test_a_record_put_back_without_its_template_is_no_undo(stage: Stage, controller: Start) -> None:

@@ -6,12 +6,15 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
 from tests.scenarios.stage import ENABLED, Controller, Stage, Web, eventually
 from tests.support import build
 from tests.support.templates import Templates
 
 import reroll
 from reroll_dev.cluster import DevCluster
+
+pytestmark = pytest.mark.usefixtures("every_dialect")
 
 Start = Callable[..., Controller]
 
@@ -24,6 +27,7 @@ ANNOTATIONS: dict[str, dict[str, str]] = {
     "reloader": {"reloader.stakater.com/auto": "true"},
     "wave": {"wave.pusher.com/update-on-config-change": "true"},
 }
+SEEN = "rollout.argoproj.io/revision"
 LONG = {"dev.reroll.dev/complete-after": "1h"}
 USES: dict[str, Any] = {"uses": ["configmap/app", "secret/db"]}
 
@@ -69,6 +73,8 @@ def test_an_upgrade_and_a_downgrade_roll_nothing_and_lose_no_change(
     )
     stage.make(build.configmap("app"), build.secret("db"), *found, job, cronjob)
     every = [*found, job, cronjob]
+    # Argo Rollouts writes defaults into a template when it first sees it.
+    stage.api.wait_for(stage.path(found[-1]), lambda one: SEEN in one["metadata"]["annotations"])
     kinds = ("Deployment", "StatefulSet", "DaemonSet", "Rollout")
     with Templates(stage.api, stage.namespace, *kinds) as templates:
         running = controller(*web.flags, package=BEFORE)

@@ -10,6 +10,8 @@ from tests.support.wave import HASH, IN, UPDATE, expected_hash
 
 from reroll_dev.api import path_to
 
+pytestmark = pytest.mark.usefixtures("every_dialect")
+
 Start = Callable[..., Controller]
 SAME = ("--foreign-hashes", "same")
 ROWS = ("deployment", "statefulset", "daemonset")
@@ -36,6 +38,7 @@ def test_a_change_rolls_once_with_the_hash_that_wave_computes(
     controller(*SAME)
     first = stage.adopted(web)
     assert hash_of(stage, web) is None, "adopting writes nothing into the template"
+    stage.settled(web)
 
     stage.change("Secret", "db", password="correct horse")
 
@@ -227,10 +230,12 @@ def test_a_workload_of_two_dialects_rolls_once_with_the_marks_of_both(
     stage.make(build.configmap("app"), web, out)
     controller()
     first = stage.adopted(web)
+    stage.settled(web)
 
     stage.change("ConfigMap", "app", key="2")
 
     record = stage.rolled(web, since=first["n"])
+    stage.settled(web)
     stage.quiet(web)
     assert has_waves_hash(stage, web)
     assert stage.template(web)["metadata"]["annotations"][STAMP]
@@ -246,6 +251,7 @@ def test_a_wave_that_is_active_too_is_told_and_nothing_rolls_twice(
     stage.make(build.configmap("app"), web)
     one = controller("--debounce", "3s")
     stage.adopted(web)
+    stage.settled(web)
 
     stage.change("ConfigMap", "app", key="2")
     theirs = {HASH: expected_hash(stage.api, stage.namespace, web)}

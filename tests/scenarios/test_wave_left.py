@@ -11,6 +11,7 @@ from tests.support.wave import DISABLED, IN, INVALID
 from reroll_dev.api import ApiError, path_of
 
 Start = Callable[..., Controller]
+WAVE = ("--dialects", "reroll,wave")
 
 
 def left(kind: str, name: str = "web", **more: object) -> build.Object:
@@ -37,7 +38,7 @@ def test_it_starts_when_its_configuration_comes(stage: Stage, controller: Start,
     web = left(kind, uses="configmap/late", annotations=IN)
     stage.make(web)
     eventually(lambda: schedulers(stage, web) == {INVALID}, "pods of nobody's scheduler")
-    one = controller()
+    one = controller(*WAVE)
     one.wait_for(lambda line: line.get("reason") == "SourceMissing")
     assert not is_whole(stage, web)
 
@@ -47,7 +48,7 @@ def test_it_starts_when_its_configuration_comes(stage: Stage, controller: Start,
     stage.settled(web)
     stage.adopted(web)
     assert schedulers(stage, web) == {"default-scheduler"}
-    assert len(stage.events(web, "Repaired")) == 1
+    [_] = eventually(lambda: stage.events(web, "Repaired"), "an Event tells of it")
 
 
 def test_one_that_opted_out_of_wave_starts_at_once(stage: Stage, controller: Start) -> None:
@@ -55,7 +56,7 @@ def test_one_that_opted_out_of_wave_starts_at_once(stage: Stage, controller: Sta
     stage.make(build.configmap("app"), web)
     eventually(lambda: schedulers(stage, web) == {INVALID}, "pods of nobody's scheduler")
 
-    controller()
+    controller(*WAVE)
 
     eventually(lambda: is_whole(stage, web), "the scheduler is back")
     stage.settled(web)
@@ -72,7 +73,7 @@ def test_a_controller_that_ends_in_the_middle_goes_on_later(
     mended = {"spec": {"template": {"spec": {"schedulerName": "default-scheduler"}}}}
     stage.api.patch(stage.path(web), mended)
 
-    alone(controller)
+    alone(controller, *WAVE)
 
     eventually(lambda: is_whole(stage, web), "the mark is gone")
     stage.settled(web)
@@ -85,7 +86,7 @@ def test_a_repair_that_admission_refuses_is_told(stage: Stage, controller: Start
     as_it_is = f"object.spec.template.spec.schedulerName == '{INVALID}'"
     with refusing(stage.api, stage.namespace, as_it_is, "schedulers stay") as binding:
         eventually(lambda: _is_refused(stage, web), "the policy is in force")
-        controller()
+        controller(*WAVE)
         (event,) = eventually(lambda: stage.events(web, "Rejected"), "an Event tells of it")
         assert "schedulers stay" in event["message"]
         assert not is_whole(stage, web)

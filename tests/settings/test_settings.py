@@ -9,8 +9,10 @@ from typing import Any
 import pytest
 from tests.scenarios.stage import environment
 
+from reroll.core.model.pace import Parallel
 from reroll.settings.resolve import SettingsError, resolve
-from reroll.settings.table import GROUPS, SETTINGS, Setting, Settings
+from reroll.settings.rows import GROUPS, Setting
+from reroll.settings.table import SETTINGS, Settings
 
 each_setting = pytest.mark.parametrize("row", SETTINGS, ids=lambda row: row.key)
 
@@ -83,6 +85,8 @@ def test_the_first_place_counts(
         ("listen", "", ""),
         ("listen", "[::1]:9090", "[::1]:9090"),
         ("lease", None, "reroll"),
+        ("max-parallel", 5, Parallel(5)),
+        ("deadline", None, None),
     ],
 )
 def test_a_file_may_write_values_as_yaml_does(key: str, given: Any, value: Any) -> None:
@@ -118,6 +122,11 @@ def test_a_file_may_write_values_as_yaml_does(key: str, given: Any, value: Any) 
             "reloader.stakater.com/auto=_",
             "renames reloader.stakater.com/auto to '_', which is no name",
         ),
+        ("max_parallel", "some", 'is none of "all", "one", "doubling", a number'),
+        ("max_rolls", "20", "is not a number of rolls in a time"),
+        ("deadline", "0", "is too short; give it at least 1s"),
+        ("deadline", "late", "is not a duration"),
+        ("on_failure", "stop", "is none of hold, rollback, continue"),
         ("webhook_names", "reroll.svc,a b", "names no host with 'a b'"),
         ("reloader_strategy", "env", "is none of env-vars, annotations"),
         ("workload_selector", "a=b=c", 'is not a label selector; write e.g. "team=shop"'),
@@ -136,6 +145,20 @@ def test_a_wrong_value_names_itself_its_place_and_the_fix(name: str, given: str,
     ):
         (problem,) = problems(**places)
         assert problem.startswith(f"{where}: {given!r} {told}")
+
+
+def test_rows_that_are_wrong_are_told_with_all_else() -> None:
+    file = {"debounce": "x", "policies": [{"soak": "x"}], "limits": {"cluster": "x"}}
+
+    starts = [problem.partition(" ")[2].partition(" ")[0] for problem in problems(file=file)]
+
+    assert starts == ["policies[0]:", "limits:", "debounce:"]
+
+
+def test_a_misspelt_key_of_rows_is_told_with_a_suggestion() -> None:
+    [problem] = problems(file={"policy": []})
+
+    assert problem == "reroll.yaml: there is no setting 'policy'; did you mean 'policies'?"
 
 
 def test_other_names_of_annotations_can_be_a_map_in_the_file() -> None:

@@ -17,10 +17,18 @@ from typing import Any, NamedTuple
 import yaml
 
 from reroll import __version__
-from reroll.core.tables import rights
+from reroll.core.dialects import notice_rows
+from reroll.core.dialects.policy_rows import SOURCE_KEYS, WORKLOAD_KEYS, LimitsRow
+from reroll.core.model.pace import Parallel, Rolls
+from reroll.core.policy.gate_rows import GateRow
+from reroll.core.policy.receivers import RECEIVERS, URL
+from reroll.core.policy.window_rows import WindowFields
+from reroll.core.tables import dashboard_rights, rights
+from reroll.core.tables.custom_rows import helped
 from reroll.core.tables.kinds import KINDS
+from reroll.core.tables.limits import GATES
 from reroll.core.tables.source_kinds import SOURCE_KINDS
-from reroll.engine import admission_objects
+from reroll.engine import admission_objects, approval_objects
 from reroll.settings.parsers import (
     Address,
     DialectNames,
@@ -30,7 +38,8 @@ from reroll.settings.parsers import (
     SourceKinds,
     Texts,
 )
-from reroll.settings.table import ROWS, SETTINGS, Setting
+from reroll.settings.rows import Setting
+from reroll.settings.table import SETTINGS
 
 ROOT = Path(__file__).parents[2]
 CHART = ROOT / "charts" / "reroll"
@@ -104,9 +113,8 @@ def _put(found: dict[str, Any], value: Value) -> None:
 
 def _schema_of(value: Value) -> dict[str, Any]:
     if value.schema == "settings":
-        rows = {key: {"description": KINDS_TEXT, **ROWS_TYPE} for key in ROWS}
         given = {row.key: _setting(row) for row in SETTINGS if row.key not in DECIDED}
-        return {**_object(), "properties": {**given, **rows}}
+        return {**_object(), "properties": {**given, **ROW_SCHEMAS}}
     more = json.loads(value.schema) if value.schema else {}
     return {"type": TYPES[type(value.default)], **more}
 
@@ -115,13 +123,83 @@ def _object() -> dict[str, Any]:
     return {"type": "object", "additionalProperties": False, "properties": {}}
 
 
+def _receivers() -> dict[str, Any]:
+    """One of them, with the fields that it has."""
+    made: dict[str, Any] = {**_object(), "minProperties": 1, "maxProperties": 1}
+    for receiver, type_ in RECEIVERS.items():
+        fields = {name: {"description": told} for name, told, _ in helped(type_)}
+        for name in fields.keys() & {"url", "api"}:
+            fields[name] |= {"type": "string", "pattern": f"^{URL.pattern}$"}
+        needed = [name for name, _, is_needed in helped(type_) if is_needed]
+        made["properties"][receiver] = {**_object(), "required": needed, "properties": fields}
+    return made
+
+
 DECIDED = {
-    *("features", "injections", "webhook", "webhook-names", "webhook-configuration"),
+    *("dialects", "features", "injections", "webhook", "webhook-names", "webhook-configuration"),
     "webhook-client-ca",
 }
 """Settings that follow from other values of the chart."""
-KINDS_TEXT = "rows for the tables of kinds, as in the config file"
-ROWS_TYPE = {"type": "array", "items": {"type": "object", "required": ["kind", "resource"]}}
+_KIND_ROWS = {
+    "description": "rows for the tables of kinds, as in the config file",
+    "type": "array",
+    "items": {"type": "object", "required": ["kind", "resource"]},
+}
+_POLICY_KEYS: dict[str, Any] = {key: {} for key in ("match", *WORKLOAD_KEYS, *SOURCE_KEYS)}
+ROW_SCHEMAS: dict[str, dict[str, Any]] = {
+    "kinds": _KIND_ROWS,
+    "sources": _KIND_ROWS,
+    "policies": {
+        "description": "defaults for some workloads or sources, as in the config file",
+        "type": "array",
+        "items": {"type": "object", "additionalProperties": False, "properties": _POLICY_KEYS},
+    },
+    "limits": {
+        "description": "how many workloads may be under way at once: `cluster`, `namespace`",
+        "type": "object",
+        "additionalProperties": False,
+        "properties": {
+            name: {"type": "integer", "minimum": 0, "maximum": 999999, "description": told}
+            for name, told, _ in helped(LimitsRow)
+        },
+    },
+    "gates": {
+        "description": "what is asked before a roll, as in the config file",
+        "type": "array",
+        "maxItems": GATES.number,
+        "items": {
+            "type": "object",
+            "required": ["name"],
+            "additionalProperties": False,
+            "properties": {name: {"description": told} for name, told, _ in helped(GateRow)},
+        },
+    },
+    "windows": {
+        "description": "when rolls may begin, as in the config file",
+        "type": "array",
+        "items": {
+            "type": "object",
+            "additionalProperties": False,
+            "required": ["name"],
+            "properties": {name: {"description": told} for name, told, _ in helped(WindowFields)},
+        },
+    },
+    "notices": {
+        "description": "who is told what, as in the config file",
+        "type": "array",
+        "maxItems": notice_rows.MOST,
+        "items": {
+            "type": "object",
+            "required": ["name", "to"],
+            "additionalProperties": False,
+            "properties": {
+                **{name: {"description": told} for name, told, _ in helped(notice_rows.NoticeRow)},
+                "to": _receivers(),
+            },
+        },
+    },
+}
+"""Those of `settings.table.ROWS`."""
 
 TYPES = {bool: "boolean", int: "integer", str: "string", dict: "object", list: "array"}
 TEXTS = {"type": "array", "items": {"type": "string"}}
@@ -131,11 +209,19 @@ def _named(*names: str) -> dict[str, Any]:
     return {"type": "array", "items": {"type": "string", "enum": list(names)}}
 
 
+_DURATION = {"type": "string", "pattern": r"^([0-9]+(\.[0-9]+)?(ms|s|m|h|d))+$|^0$"}
 SETTING_TYPES: dict[Any, dict[str, Any]] = {
     bool: {"type": "boolean"},
     int: {"type": "integer", "minimum": 1, "maximum": 999999},
     float: {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1000000},
-    timedelta: {"type": "string", "pattern": r"^([0-9]+(\.[0-9]+)?(ms|s|m|h|d))+$|^0$"},
+    timedelta: _DURATION,
+    timedelta | None: _DURATION,
+    Parallel: {
+        "type": ["string", "integer"],
+        "minimum": 1,
+        "pattern": r"^(all|one|doubling|[1-9][0-9]{0,5}%?)$",
+    },
+    Rolls: {"type": "string", "pattern": r"^[0-9]{1,6}/.+$"},
     Address: {"type": "string", "pattern": r"^(.*:[0-9]{1,5})?$"},
     Texts: TEXTS,
     Hosts: TEXTS,
@@ -164,6 +250,18 @@ def rights_file() -> str:
     lines = [f"# {MARK}", "rights:"]
     for row in rights.rights(KINDS):
         said = {"feature": row.feature.value, "place": row.place.value, "group": row.group}
+        said |= {"resource": row.resource, "verbs": list(row.verbs)}
+        said |= {key: value for key in ("name", "kind") if (value := getattr(row, key))}
+        text = yaml.safe_dump(said, default_flow_style=True, sort_keys=False, width=1000).strip()
+        lines.append(f"  - {text}")
+    return "\n".join(lines) + "\n"
+
+
+def dashboard_rights_file() -> str:
+    """The same for the account of the dashboard; the templates choose by how people come in."""
+    lines = [f"# {MARK}", "rights:"]
+    for row in dashboard_rights.own_rights():
+        said = {"auths": list(row.auths), "place": row.place.value, "group": row.group}
         said |= {"resource": row.resource, "verbs": list(row.verbs)}
         said |= {key: value for key in ("name", "kind") if (value := getattr(row, key))}
         text = yaml.safe_dump(said, default_flow_style=True, sort_keys=False, width=1000).strip()
@@ -221,6 +319,14 @@ def pins() -> str:
     return f"# {MARK}\n{yaml.safe_dump(plain, sort_keys=False, width=100)}"
 
 
+def approvals() -> str:
+    """What guards approvals, less what the release decides: its names."""
+    policy, binding = approval_objects.policy()
+    actions = {"validationActions": binding["spec"]["validationActions"]}
+    found = {"policy": policy["spec"], "binding": actions, "rules": approval_objects.RULES}
+    return f"# {MARK}\n{yaml.safe_dump(found, sort_keys=False, width=100)}"
+
+
 def _copy(*path: str) -> Callable[[], str]:
     """Helm reads only what is in the chart."""
     return lambda: ROOT.joinpath(*path).read_text(encoding="utf-8")
@@ -230,7 +336,9 @@ FILES: dict[Path, Callable[[], str]] = {
     CHART / "Chart.yaml": chart,
     CHART / "values.schema.json": schema,
     CHART / "files" / "rights.yaml": rights_file,
+    CHART / "files" / "dashboard-rights.yaml": dashboard_rights_file,
     CHART / "files" / "pins.yaml": pins,
+    CHART / "files" / "approvals.yaml": approvals,
     CHART / "files" / "injections.yaml": _copy("deploy", "crds", "injections.reroll.dev.yaml"),
     CHART / "files" / "alerts.yaml": _copy("deploy", "alerts", "reroll.yaml"),
     CHART / "files" / "dashboard.json": _copy("deploy", "grafana", "reroll.json"),
@@ -240,12 +348,16 @@ FILES: dict[Path, Callable[[], str]] = {
 
 # deploy/
 
-FEATURES = ("evict", "reload", "trigger", "recreate", "revisions", "injections")
+FEATURES = ("evict", "reload", "trigger", "recreate", "revisions", "canary", "injections")
 INSTALLATIONS: dict[str, tuple[str, dict[str, Any]]] = {
     "reroll.yaml": ("Reroll for a whole cluster.", {}),
     "reroll-namespaces.yaml": (
         "Reroll for the namespaces `shop` and `billing`: put the names of yours in their place.",
         {"settings": {"namespaces": ["shop", "billing"]}},
+    ),
+    "reroll-dashboard.yaml": (
+        "Reroll for a whole cluster, with the dashboard, to which people sign in with a token.",
+        {"dashboard": {"enabled": True, "auth": "token"}},
     ),
     "reroll-all-features.yaml": (
         "Reroll for a whole cluster, with every feature.",

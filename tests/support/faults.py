@@ -69,6 +69,10 @@ class Match:
         )
 
 
+ALL_OF_THEM = r"^(?!.*fieldSelector)"
+"""The query of who asks for all objects of a kind, and not for one of them by name."""
+
+
 @dataclass(frozen=True, slots=True)
 class Cut:
     """End the connection after so many bytes of the body, or in the middle of the n-th watch event.

@@ -1,4 +1,4 @@
-"""The tables in the guides for those who come from another tool, generated from the tables.
+"""The tables about other tools, in their guides and references, generated from the tables.
 
 `python -m tests.support.guide_tables` rewrites them between their marks; tests/test_guides.py
 compares.
@@ -16,9 +16,14 @@ from reroll.answers.migration.translate import Tool, tool_named
 from reroll.core.dialects.rows import Options
 from reroll.core.dialects.table import DIALECTS
 
-FOLDER = Path(__file__).parents[2] / "docs" / "guides"
+FOLDER = Path(__file__).parents[2] / "docs"
 UPDATE = "python -m tests.support.guide_tables"
-GUIDES = {"from-reloader.md": "reloader", "from-wave.md": "wave"}
+PAGES = {
+    "guides/from-reloader.md": "reloader",
+    "reference/reloader.md": "reloader",
+    "guides/from-wave.md": "wave",
+    "reference/wave.md": "wave",
+}
 PART = re.compile(r"<!-- (\w+): generated, do not edit -->\n.*?<!-- end -->", re.DOTALL)
 
 
@@ -68,8 +73,8 @@ PARTS: dict[str, Callable[[Tool], str]] = {
 
 
 def current(name: str) -> str:
-    """A guide with its tables as they should be."""
-    tool = tool_named(GUIDES[name])
+    """A page with its tables as they should be."""
+    tool = tool_named(PAGES[name])
 
     def made(found: re.Match[str]) -> str:
         part = found[1]
@@ -79,7 +84,7 @@ def current(name: str) -> str:
 
 
 def main() -> None:
-    for name in GUIDES:
+    for name in PAGES:
         (FOLDER / name).write_text(current(name), encoding="utf-8")
 
 

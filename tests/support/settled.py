@@ -9,9 +9,17 @@ Object = Mapping[str, Any]
 def is_settled(workload: Object) -> bool:
     """All pods are of the newest template and available; for every kind that keeps pods running."""
     status = workload.get("status", {})
-    if int(status.get("observedGeneration", 0)) < workload["metadata"]["generation"]:
-        return False
-    return _COUNTS[workload["kind"]](workload["spec"], status)
+    return is_noticed(workload) and _COUNTS[workload["kind"]](workload["spec"], status)
+
+
+def is_noticed(workload: Object) -> bool:
+    """Its controller tells of the newest template."""
+    status = workload.get("status", {})
+    return int(status.get("observedGeneration", 0)) >= workload["metadata"]["generation"]
+
+
+def has_new_pods(workload: Object) -> bool:
+    return is_noticed(workload) and workload["status"].get("updatedReplicas", 0) > 0
 
 
 def is_complete(job: Object) -> bool:

@@ -3,6 +3,8 @@
 `python -m tests.support.table_reference` rewrites them; tests/test_reference.py compares.
 """
 
+import html
+import re
 from collections.abc import Callable, Iterable, Sequence
 from itertools import groupby
 from pathlib import Path
@@ -10,8 +12,12 @@ from typing import Any
 
 from tests.support.known_metrics import known_metrics
 
-from reroll.core.dialects.reroll import REROLL
-from reroll.core.dialects.rows import Options, Place
+from reroll.core.dialects.own import REROLL
+from reroll.core.dialects.policy_rows import SOURCE_KEYS, WORKLOAD_KEYS, LimitsRow, MatchRow
+from reroll.core.dialects.rows import Options
+from reroll.core.dialects.words import Place
+from reroll.core.policy.gate_rows import GateRow, ServerRow
+from reroll.core.policy.window_rows import WindowFields
 from reroll.core.revisions.content_names import CONTENT_OF
 from reroll.core.tables.custom_rows import ROWS, helped
 from reroll.core.tables.fields import FIELDS, POD_FIELDS, PODS, Field
@@ -35,9 +41,15 @@ def _page(title: str, introduction: str, *parts: str) -> str:
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     lines = [head, ["---"] * len(head), *rows]
-    return "\n".join(
-        f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |" for line in lines
+    return "\n".join(f"| {' | '.join(map(_cell, line))} |" for line in lines)
+
+
+def _cell(text: str) -> str:
+    """A bar would end the cell; one with a backslash before it is shown with that, in code."""
+    text = re.sub(
+        r"`([^`]*\|[^`]*)`", lambda m: f"<code>{html.escape(m[1], quote=False)}</code>", text
     )
+    return text.replace("|", "&#124;")
 
 
 def settings() -> str:
@@ -53,9 +65,62 @@ def settings() -> str:
         "Every setting of `reroll run` is a flag, an environment variable and a key of the config file; in this order the first one counts.\n"
         "`--log-level debug` is `REROLL_LOG_LEVEL=debug` in the environment and `log-level: debug` in the file.\n"
         "A setting that cannot be used is named, with what to write instead; all of them at once.\n"
-        "Two more keys of the file, `kinds` and `sources`, add [kinds that Reroll does not know](../guides/custom-kinds.md)."
+        "Seven more keys of the file are rows: `kinds` and `sources` add [kinds that Reroll does not know](../guides/custom-kinds.md), "
+        "[`policies`](#policies) and [`limits`](#limits) are about how a change propagates, [`windows`](#windows) and [`gates`](#gates) about when it may, and [`notices`](notices.md) about who is told."
     )
-    return _page("Settings", introduction, example, *parts)
+    return _page("Settings", introduction, example, *parts, *_policies(), *_windows(), *_gates())
+
+
+def _policies() -> tuple[str, ...]:
+    """The rows `policies:` and `limits:`."""
+    example = (
+        "```yaml\npolicies:\n  - match: {namespaces: [shop-*], workloads: {tier: front}}\n    wave: 1\n    soak: 2m\n"
+        "  - match: {sources: [secret/ca-*]}\n    max-parallel: doubling\nlimits: {cluster: 20, namespace: 5}\n```"
+    )
+    keys = ", ".join(f"`{key}`" for key in WORKLOAD_KEYS)
+    of_sources = ", ".join(f"`{key}`" for key in SOURCE_KEYS)
+    rows = (
+        "Defaults for workloads and sources that nobody can annotate. "
+        "A row has the keys of [annotations](annotations.md), without `reroll.dev/`, and `match`.\n"
+        "A row without `sources` is for workloads. What it says counts before the settings, and after the annotations of a workload and of its Namespace.\n"
+        "A row with `sources` is for these sources, and counts after their own annotations.\n"
+        "Where several rows match, a later one counts before an earlier one, key by key.\n\n"
+        f"Keys for workloads: {keys}.\n\nKeys for sources: {of_sources}."
+    )
+    parts = [
+        _table(("field", "meaning"), [(f"`{field}`", told) for field, told, _ in helped(row)])
+        for row in (MatchRow, LimitsRow)
+    ]
+    return "## Policies", rows, example, "### `match`", parts[0], "## Limits", parts[1]
+
+
+def _windows() -> tuple[str, ...]:
+    """The rows `windows:`."""
+    example = (
+        '```yaml\nwindows:\n  - {name: nights, allow: "daily 02:00+3h Europe/Oslo", last-start: 30m}\n'
+        '  - {name: black-week, deny: "2026-11-23 to 2026-12-01 Europe/Oslo", namespaces: ["shop-*"]}\n```'
+    )
+    rows = "[When rolls may begin](../guides/windows.md). A row has a name, and one of `allow` and `deny`."
+    fields = [(f"`{field}`", told) for field, told, _ in helped(WindowFields)]
+    return "## Windows", rows, example, _table(("field", "meaning"), fields)
+
+
+def _gates() -> tuple[str, ...]:
+    """The rows `gates:`."""
+    example = (
+        "```yaml\ngates:\n  - name: errors\n    prometheus: {url: http://prometheus.monitoring:9090}\n"
+        '    query: sum(rate(http_requests_total{code=~"5..",namespace="$namespace"}[2m]))\n    max: 0.5\n```'
+    )
+    told = (
+        "Workloads name them in `reroll.dev/gates`; see [gates](../guides/gates.md).\n"
+        "In `alerts` and `query`, `$namespace`, `$workload` and `$kind` are those of the workload.\n"
+        "`prometheus`, `alertmanager` and `webhook` have the fields `url`, `token-file` and `ca-file`."
+    )
+    parts = [
+        _table(("field", "meaning"), [(f"`{field}`", text) for field, text, _ in helped(row)])
+        for row in (GateRow, ServerRow)
+    ]
+    return "## Gates", told, example, parts[0], "### Where it is asked", parts[1]
 
 
 def annotations() -> str:
@@ -96,7 +161,7 @@ def annotations() -> str:
         (f"`{CONTENT_OF}`", "on a source with a content name, as a label: its plain name"),
     ]
     others = (
-        "Those of [Reloader](../guides/from-reloader.md#every-annotation) and [Wave](../guides/from-wave.md#every-annotation) count too, "
+        "Those of [Reloader](reloader.md#every-annotation) and [Wave](wave.md#every-annotation) count too where that is asked for, "
         "see [whose annotations count](../concepts/decisions.md#whose-annotations-count)."
     )
     head = ("key", "meaning", "example")

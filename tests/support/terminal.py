@@ -3,11 +3,12 @@
 import os
 import pty
 import re
+import signal
 import struct
 import subprocess
 import sys
 import termios
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from fcntl import ioctl
 from pathlib import Path
@@ -30,15 +31,25 @@ class Seen(NamedTuple):
         return max((len(line) for line in self.text.splitlines()), default=0)
 
 
+REROLL = ("-m", "reroll")
+
+
 def in_terminal(
-    *args: str | Path, columns: int = 100, env: Mapping[str, str] | None = None
+    *args: str | Path,
+    columns: int = 100,
+    env: Mapping[str, str] | None = None,
+    program: Sequence[str] = REROLL,
+    until: str = "",
 ) -> Seen:
-    """`reroll ARGS` in a terminal so wide."""
+    """`reroll ARGS` in a terminal so wide; `program`: how Python starts it.
+
+    `until`: when that is on the screen, it is ended as with Ctrl-C.
+    """
     ours, theirs = pty.openpty()
     ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
     given = {**os.environ, "TERM": "xterm-256color", **(env or {})}
     given.pop("COLUMNS", None)
-    command = [sys.executable, "-m", "reroll", *map(str, args)]
+    command = [sys.executable, *program, *map(str, args)]
     with subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, env=given) as one:
         os.close(theirs)
         raw = b""
@@ -46,6 +57,9 @@ def in_terminal(
         with suppress(OSError):
             while chunk := os.read(ours, 65536):
                 raw += chunk
+                if until and until.encode() in raw:
+                    one.send_signal(signal.SIGINT)
+                    until = ""
         code = one.wait(60)
     os.close(ours)
     return Seen(code, raw.decode())

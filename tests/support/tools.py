@@ -155,14 +155,18 @@ class Audit:
     start: int
 
     def __call__(self, user: Identity) -> list[dict[str, Any]]:
-        """One record for each call, in order; `user` is a name or the kubeconfig of one."""
+        """One record for each call; `user` is a name or the kubeconfig of one.
+
+        In the order in which they came: each is written down only once it was answered, and what
+        followed from it may have been written down before.
+        """
         name = user if isinstance(user, str) else _user_of(user)
         calls: dict[str, dict[str, Any]] = {}
         for record in self._records():
             if record.get("user", {}).get("username") == name:
                 # A watch is recorded when it begins and when it ends.
                 calls[record["auditID"]] = record
-        return list(calls.values())
+        return sorted(calls.values(), key=lambda call: str(call["requestReceivedTimestamp"]))
 
     def _records(self) -> list[dict[str, Any]]:
         """Everything up to now: a call of our own marks the place."""

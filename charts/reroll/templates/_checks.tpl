@@ -7,6 +7,13 @@
 {{- if and (gt (int .Values.replicas) 1) (not (dig "leader-election" true $settings)) }}
 {{- fail "`replicas` is above 1 and `settings.leader-election` is false: each would roll every change; use one replica, or elect a leader" }}
 {{- end }}
+{{- $notices := list }}
+{{- range index $settings "notices" }}{{ $notices = append $notices .name }}{{ end }}
+{{- range $name, $_ := .Values.notices.cidrs }}
+{{- if not (has $name $notices) }}
+{{- fail (printf "`notices.cidrs` names %q, and no row of `settings.notices` is called that" $name) }}
+{{- end }}
+{{- end }}
 {{- if and (index $settings "namespaces") (index $settings "namespace-selector") }}
 {{- fail "`settings.namespace-selector` needs to see all namespaces and `settings.namespaces` does not; use one" }}
 {{- end }}
@@ -24,6 +31,12 @@
 {{- end }}
 {{- if and .Values.pins.webhookClientCA (not (contains "BEGIN CERTIFICATE" .Values.pins.webhookClientCA)) }}
 {{- fail "`pins.webhookClientCA` holds no certificate in PEM; use the text of the file, e.g. with --set-file" }}
+{{- end }}
+{{- if and .Values.dashboard.enabled (not .Values.dashboard.auth) }}
+{{- fail "`dashboard.enabled` runs the dashboard, and `dashboard.auth` has to say whose rights a page has: token, proxy or none; the dashboard of metrics for Grafana is `grafanaDashboard.enabled`" }}
+{{- end }}
+{{- if and .Values.dashboard.enabled (eq .Values.dashboard.auth "proxy") (not .Values.dashboard.proxy.from) }}
+{{- fail "`dashboard.auth` is proxy, which believes headers: say from which addresses with `dashboard.proxy.from`" }}
 {{- end }}
 {{- if and .Values.serviceMonitor.enabled (not .Values.service.enabled) }}
 {{- fail "`serviceMonitor` finds the Service, and `service.enabled` is false; use `podMonitor`" }}

@@ -76,6 +76,25 @@ imagePullSecrets:
 {{- end }}
 {{- end -}}
 
+{{- define "reroll.dashboardName" -}}
+{{ include "reroll.fullname" . }}-dashboard
+{{- end -}}
+
+{{/* Of the dashboard's own pods. */}}
+{{- define "reroll.dashboardLabels" -}}
+app.kubernetes.io/name: {{ include "reroll.name" . }}
+app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/component: dashboard
+{{- end -}}
+
+{{- define "reroll.dashboardMetadata" -}}
+name: {{ include "reroll.dashboardName" . }}
+namespace: {{ .Release.Namespace }}
+labels:
+  {{- include "reroll.labels" . | nindent 2 }}
+  app.kubernetes.io/component: dashboard
+{{- end -}}
+
 {{/* The settings of the controller: those that the chart gives, and over them those of the user. */}}
 {{- define "reroll.settings" -}}
 {{- $name := include "reroll.fullname" . -}}
@@ -83,6 +102,7 @@ imagePullSecrets:
 {{- $on := list -}}
 {{- range $feature, $is := omit .Values.features "injections" }}{{ if $is }}{{ $on = append $on $feature }}{{ end }}{{ end -}}
 {{- $_ := set $own "features" $on -}}
+{{- $_ := set $own "dialects" (concat (list "reroll") (include "reroll.dialects" . | fromJsonArray)) -}}
 {{- if .Values.features.injections }}{{ $_ := set $own "injections" true }}{{ end -}}
 {{- $mode := include "reroll.pins" . -}}
 {{- if eq $mode "template" }}{{ $_ := set $own "pins" "template" }}{{ end -}}
@@ -94,6 +114,13 @@ imagePullSecrets:
 {{- end -}}
 {{- range $setting, $value := .Values.settings }}{{ $_ := set $own $setting $value }}{{ end -}}
 {{- $own | toYaml -}}
+{{- end -}}
+
+{{/* The other tools whose annotations are read. */}}
+{{- define "reroll.dialects" -}}
+{{- $on := list -}}
+{{- range $tool, $is := .Values.dialects }}{{ if $is }}{{ $on = append $on $tool }}{{ end }}{{ end -}}
+{{- $on | toJson -}}
 {{- end -}}
 
 {{/* Who rewrites pods of pinned templates; nobody without revisions. */}}

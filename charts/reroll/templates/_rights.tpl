@@ -11,6 +11,7 @@ reroll.rules (dict "root" $ "places" (list "watched"))
 {{- if dig "leader-election" true $settings }}{{ $on = append $on "leader-election" }}{{ end -}}
 {{- if eq (include "reroll.pins" $root) "webhook" }}{{ $on = append $on "webhook" }}{{ end -}}
 {{- range $name, $is := $root.Values.features }}{{ if $is }}{{ $on = append $on $name }}{{ end }}{{ end -}}
+{{- range $settings.gates }}{{ if or .analysisTemplate .clusterAnalysisTemplate }}{{ $on = append $on "analysis" }}{{ end }}{{ end -}}
 {{- $without := list -}}
 {{- range concat (default list (index $settings "exclude-kinds")) (default list (index $settings "exclude-sources")) -}}
 {{- $without = append $without (lower .) -}}
@@ -36,6 +37,47 @@ reroll.rules (dict "root" $ "places" (list "watched"))
   resourceNames: [{{ . | quote }}]
   {{- end }}
   verbs: {{ get $verbs .key | toJson }}
+{{- end }}
+{{- end -}}
+
+{{/*
+The rules of the dashboard's own role, from files/dashboard-rights.yaml.
+
+reroll.dashboardRules (dict "root" $ "places" (list "watched"))
+*/}}
+{{- define "reroll.dashboardRules" -}}
+{{- $root := .root -}}
+{{- $places := .places -}}
+{{- $settings := include "reroll.settings" $root | fromYaml -}}
+{{- $dashboard := $root.Values.dashboard -}}
+{{- $rows := ($root.Files.Get "files/dashboard-rights.yaml" | fromYaml).rights -}}
+{{- if eq $dashboard.auth "none" -}}
+{{- range include "reroll.customRights" $settings | fromYamlArray -}}
+{{- if eq .feature "rolling" }}{{ $rows = append $rows (merge (dict "auths" (list "none") "verbs" (without .verbs "watch" "patch")) .) }}{{ end -}}
+{{- end -}}
+{{- end -}}
+{{- $without := list -}}
+{{- range concat (default list (index $settings "exclude-kinds")) (default list (index $settings "exclude-sources")) -}}
+{{- $without = append $without (lower .) -}}
+{{- end -}}
+{{- $seen := dict -}}
+{{- range $rows -}}
+{{- $needless := and (eq .resource "namespaces") (index $settings "namespaces") -}}
+{{- if and (has .place $places) (has $dashboard.auth .auths) (not (has (lower (default "" .kind)) $without)) (not $needless) -}}
+{{- $names := list -}}
+{{- with .name }}{{ $names = list (. | replace "{digest_key}" (get $settings "digest-key") | replace "{lease}" (get $settings "lease")) }}{{ end -}}
+{{- if eq .resource "users" }}{{ $names = $dashboard.proxy.users }}{{ else if eq .resource "groups" }}{{ $names = $dashboard.proxy.groups }}{{ end -}}
+{{- $key := printf "%s/%s/%s/%s" .group .resource (join "," $names) (join "," .verbs) -}}
+{{- if not (hasKey $seen $key) }}
+{{- $_ := set $seen $key true }}
+- apiGroups: [{{ .group | quote }}]
+  resources: [{{ .resource | quote }}]
+  {{- with $names }}
+  resourceNames: {{ . | toJson }}
+  {{- end }}
+  verbs: {{ .verbs | toJson }}
+{{- end -}}
+{{- end -}}
 {{- end }}
 {{- end -}}
 

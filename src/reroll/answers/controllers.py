@@ -14,6 +14,7 @@ import msgspec
 from reroll.core.model.key import Key
 from reroll.core.model.metadata import Metadata
 from reroll.core.model.podspec import given
+from reroll.core.policy.policy import Policy
 from reroll.kube.view import ListedWorkload, View
 from reroll.settings.table import Settings
 
@@ -114,6 +115,12 @@ class Survey(NamedTuple):
     """How many workloads are, or have annotations that cannot be used."""
     problems: tuple[str, ...]
     """Annotations that cannot be used."""
+    paced: tuple[tuple[Key, Policy], ...] = ()
+    """The workloads that are opted in and ask for more than all at once, or have windows."""
+    unread: tuple[tuple[str, int], ...] = ()
+    """Tools whose annotations this installation does not read, and how many workloads have them."""
+    approved: tuple[tuple[Key, Policy], ...] = ()
+    """The workloads that are opted in and roll only with what somebody approved."""
 
 
 Surveyor = Callable[[View, Settings], Awaitable[Survey]]

@@ -1,7 +1,6 @@
 """What an answer raises when it cannot be given: a sentence that says why, for people."""
 
 from collections.abc import Iterable
-from difflib import get_close_matches
 
 from reroll.core.model.key import Key
 
@@ -17,6 +16,8 @@ def missing_sentence(
 
     Those of the same kind come first, then the same name of another kind.
     """
+    from difflib import get_close_matches  # Only who misspells something waits for it.
+
     keys = list(known)
     alike = get_close_matches(name, [key.name for key in keys if key.kind == kind], 3)
     near = [f"{kind.lower()}/{each}" for each in dict.fromkeys(alike)]

@@ -17,7 +17,8 @@ from reroll.kube import resources
 from reroll.kube.view import View
 from reroll.settings.document import yaml_mapping
 from reroll.settings.resolve import SettingsError, resolve
-from reroll.settings.table import ENVIRONMENT_PREFIX, SETTINGS, Settings
+from reroll.settings.rows import ENVIRONMENT_PREFIX
+from reroll.settings.table import SETTINGS, Settings
 
 CONFIG = "--config"
 

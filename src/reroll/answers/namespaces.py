@@ -9,6 +9,9 @@ from reroll.kube.view import View
 
 async def namespaces(view: View) -> list[Metadata]:
     """All of them, or the one that was asked for, which must exist; none that may not be read."""
+    if view.within:
+        stubs = [await view.get(resources.NAMESPACES, None, one, Stub) for one in view.within]
+        return [each.metadata for each in stubs if each]
     if view.namespace is None:
         listed = await view.every(resources.NAMESPACES, Stub)
         return [each.metadata for each in listed]

@@ -10,65 +10,116 @@ import importlib
 import os
 import sys
 from collections.abc import Sequence
+from functools import partial
 from types import ModuleType
 
 from reroll import __version__
 from reroll.cli.errors import CommandError, Exit
-from reroll.cli.output import warn
+from reroll.cli.sentences import warn
 
-COMMANDS: dict[str, str] = {
-    # name -> what `reroll --help` says of it
-    "run": "the controller: roll workloads when their configuration changes",
-    "sync": "roll what is stale now, once, and wait for it",
-    "restart": "replace the pods of workloads, with a reason, and wait",
-    "hold": "keep workloads, or a namespace, from rolling",
-    "release": "end a hold; what was held back rolls now",
-    "status": "each workload that is opted in: last roll, rollout, what holds it",
-    "plan": "what would roll now, or if a change were made",
-    "migrate": "come from Reloader or Wave: what they do, as settings of Reroll",
-    "attach": "after a deploy: let revisions own the configs they use",
-    "gc": "delete the content-named configs that nothing uses",
-    "render": "write checksums into manifests on their way to the cluster",
-    "diff": "which workloads a render would roll, because of which keys",
-    "pins": "have pods start with the config of their own revision",
-    "crds": "print the CustomResourceDefinition of Injections",
-    "explain": "why a workload rolls or does not, in plain sentences",
-    "graph": "who uses which ConfigMaps and Secrets: a tree or a picture",
-    "history": "what rolled, when, why, and who had changed what",
-    "revisions": "what each revision has, and going back to one",
-    "audit": "which running pods have stale configuration now",
-    "key": "the keys for digests of Secrets: which are in use, and a new one",
-    "doctor": "check an installation, and say what to do",
-    "demo": "the main job, live, on a control plane of its own",
-    "dev": "a real control plane on this machine, to try and to test",
-    "completion": "print the completion script for your shell",
+GROUPS: dict[str, dict[str, str]] = {
+    # heading of `reroll --help` -> name -> what it says of the command
+    "Look, and change nothing": {
+        "status": "each workload that is opted in: last roll, rollout, what holds it",
+        "explain": "why a workload rolls or does not, in plain sentences",
+        "windows": "when rolls may begin: what is open, until when, what opens next",
+        "plan": "what would roll now, or if a change were made",
+        "audit": "which running pods have stale configuration now",
+        "history": "what rolled, when, why, and who had changed what",
+        "graph": "who uses which ConfigMaps and Secrets: a tree or a picture",
+        "doctor": "check an installation, and say what to do",
+        "dashboard": "what rolls, what is held and why, in a browser",
+    },
+    "Roll, or keep from rolling": {
+        "sync": "roll what is stale now, once, and wait for it",
+        "restart": "replace the pods of workloads, with a reason, and wait",
+        "hold": "keep workloads, a namespace, a source or everything from rolling",
+        "release": "end a hold; what was held back rolls now",
+        "approve": "let workloads roll with what a source holds",
+        "reject": "keep workloads from rolling with what a source holds",
+        "promote": "roll a workload with what its canary tries, now",
+        "abort": "remove the canary of a workload, which stays as it is",
+        "revisions": "what each revision has, and going back to one",
+    },
+    "Manifests, without a controller": {
+        "render": "write checksums into manifests on their way to the cluster",
+        "diff": "which workloads a render would roll, because of which keys",
+        "attach": "after a deploy: let revisions own the configs they use",
+        "gc": "delete the content-named configs that nothing uses",
+    },
+    "Run and administer": {
+        "run": "the controller: roll workloads when their configuration changes",
+        "pins": "have pods start with the config of their own revision",
+        "approvals": "have the API server guard approvals",
+        "notice": "try whether a notice gets through, and what each would be told",
+        "key": "the keys for digests of Secrets: which are in use, and a new one",
+        "crds": "print the CustomResourceDefinition of Injections",
+        "migrate": "move from Reloader or Wave: what they do, as settings of Reroll",
+        "completion": "print the completion script for your shell",
+        "version": "print the version",
+    },
+    "Try and test": {
+        "demo": "the main job, live, on a control plane of its own",
+        "dev": "a real control plane on this machine",
+    },
 }
+COMMANDS = {name: summary for group in GROUPS.values() for name, summary in group.items()}
+_WHILE_BUILT = partial(argparse.HelpFormatter, width=80)
+"""argparse formats arguments as they are added. How wide the terminal is matters for help alone,
+and asking for it imports archives and compression."""
 DEVELOPMENT = frozenset(("demo", "dev"))
 """Commands of the distribution reroll-dev."""
 
 
 def parser_for(argv: Sequence[str], *, completing: bool = False) -> argparse.ArgumentParser:
-    """The parser; a command's arguments are added only if `argv` names it, or while completing."""
+    """The parser; a command's arguments are added only if `argv` names it, or while completing.
+
+    A command that comes first is the only one: who runs it waits for no other.
+    """
     parser = argparse.ArgumentParser(
         prog="reroll",
+        usage="reroll [-h] [--version] COMMAND ...",
         description="Rolls Kubernetes workloads when the ConfigMaps and Secrets they use change.",
-        epilog="`reroll COMMAND --help` tells more. Documentation: docs/index.md",
+        epilog="\n\n".join([*map(_group, GROUPS), "`reroll COMMAND --help` tells more."]),
+        formatter_class=_WHILE_BUILT,
     )
     parser.add_argument("--version", action="version", version=f"reroll {__version__}")
-    commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands")
+    commands = parser.add_subparsers(
+        prog="reroll", dest="command", metavar="COMMAND", help=argparse.SUPPRESS
+    )
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
     named = next((word for word in argv if not word.startswith("-")), None)
-    for name, summary in COMMANDS.items():
+    only = () if completing else [name for name in argv[:1] if name in COMMANDS]
+    for name in only or COMMANDS:
         sub = commands.add_parser(
             name,
-            help=summary,
-            description=summary,
-            formatter_class=argparse.RawDescriptionHelpFormatter,
+            help=COMMANDS[name],
+            description=COMMANDS[name],
+            formatter_class=_WHILE_BUILT,
         )
         if completing or name == named:
             command = _load(name)
             command.configure(sub)
             sub.set_defaults(implementation=command)
+        sub.formatter_class = argparse.RawDescriptionHelpFormatter
     return parser
+
+
+def _group(heading: str) -> str:
+    rows = [f"  {name:<12}{summary}" for name, summary in GROUPS[heading].items()]
+    return "\n".join([f"{heading}:", *rows])
+
+
+def _check_command(argv: Sequence[str]) -> None:
+    """A command that there is not is a sentence, with the one that may be meant."""
+    word = next(iter(argv), "-")
+    if word.startswith("-") or word in COMMANDS:
+        return
+    from difflib import get_close_matches
+
+    alike = get_close_matches(word, COMMANDS, 1)
+    hint = f"did you mean `reroll {alike[0]}`?" if alike else "`reroll --help` lists them"
+    raise CommandError(f"there is no command {word!r}; {hint}", Exit.USAGE)
 
 
 def _load(name: str) -> ModuleType:
@@ -90,6 +141,7 @@ def run(argv: Sequence[str]) -> int:
 
         complete(parser_for)
     try:
+        _check_command(argv)
         parser = parser_for(argv)
         args = parser.parse_args(argv)
         command: ModuleType | None = getattr(args, "implementation", None)

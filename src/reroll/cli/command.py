@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from reroll.answers.errors import AnswerError, missing_sentence
 from reroll.cli.errors import CommandError, Exit
 from reroll.cli.files import read_yaml
-from reroll.cli.targets import workload_target
+from reroll.cli.targets import targets, workload_target
 from reroll.clock import Clock, SystemClock
 from reroll.core.model.key import Key
 from reroll.core.model.metadata import Manifest
@@ -27,11 +27,13 @@ from reroll.kube.auth import load
 from reroll.kube.client import Client
 from reroll.kube.errors import ApiError, ConfigError, Unauthorized
 from reroll.kube.view import View
+from reroll.pipeline.refused import RefusedError
 from reroll.settings.resolve import SettingsError, resolve
 from reroll.settings.table import SETTINGS, Settings
 
 if TYPE_CHECKING:
     from reroll.answers.finder import Choice, Installed
+    from reroll.cli.show import Answer
     from reroll.engine.listing import Listing
 
 PLACES = frozenset(("namespace", "lease", "kubeconfig", "context"))
@@ -52,7 +54,7 @@ class Context:
         self.args = args
         self.output: str = getattr(args, "output", "table")
         self.clock = clock or SystemClock()
-        self._workloads = workloads or getattr(args, "workloads", None) or ()
+        self._workloads = targets(workloads or getattr(args, "workloads", None) or ())
         said = getattr(args, "all_namespaces", False)
         self._everywhere = said if everywhere is None else everywhere
         self._installed: Installed | None = None
@@ -77,7 +79,7 @@ class Context:
             return ()
         search = await find(view, self.choice, view.namespace)
         self._installed = search.best
-        self.notes += search.notes
+        self.notes = [*search.notes]
         return search.candidates
 
     @property
@@ -155,8 +157,17 @@ class Context:
                 f"the API server does not accept these credentials ({error}); log in again, or "
                 "choose another context with --context"
             ) from None
+        except RefusedError as error:
+            code = Exit.USAGE if error.is_usage else Exit.FAILED
+            raise CommandError(str(error), code) from None
         except (AnswerError, ApiError) as error:
             raise CommandError(str(error)) from None
+
+    def answer(self, ask: Callable[[View], Awaitable["Answer"]]) -> int:
+        """Show what the cluster answers, in the form of `-o`; with `--watch`, again and again."""
+        from reroll.cli.watch import present
+
+        return self.run(lambda view: present(self.args, view, ask))
 
     async def _run(self, action: Callable[[View], Awaitable[int]]) -> int:
         args = self.args

@@ -39,7 +39,16 @@ def namespaces(_: str, args: argparse.Namespace) -> list[str]:
 
 
 def workloads(prefix: str, args: argparse.Namespace) -> list[str]:
-    return _objects(prefix, args, _kinds(args))
+    command = getattr(args, "command", "")
+    if command in {"hold", "release"} and prefix.startswith(NAMESPACE):
+        return [f"{NAMESPACE}{name}" for name in _ask(args, resources.NAMESPACES)]
+    found = _objects(prefix, args, _kinds(args))
+    return found if "/" in prefix else [*found, *_WORDS.get(command, ())]
+
+
+NAMESPACE = "namespace/"
+_WORDS = {"hold": (NAMESPACE,), "release": (NAMESPACE,), "revisions": ("use",)}
+"""What can stand where a workload does."""
 
 
 def sources(prefix: str, args: argparse.Namespace) -> list[str]:

@@ -16,7 +16,7 @@ class Exit(IntEnum):
     NOTHING = 4
     """`sync` with `--exit-code`: there was nothing to do."""
     ROLLED_BACK = 5
-    """A rollout failed, and everything that this run rolled is back at the revision before."""
+    """A rollout failed, and everything that rolled for that change is back at the one before."""
     TIMED_OUT = 6
     """A rollout was not over in time; it goes on in the cluster."""
     UNWELL = 7

@@ -48,6 +48,12 @@ def add_config_flag(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_dry_run_flag(parser: argparse.ArgumentParser, help_: str = "") -> None:
+    parser.add_argument(
+        "--dry-run", action="store_true", help=help_ or "write nothing, say what would be"
+    )
+
+
 def add_selector_flag(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-l", "--selector", metavar="LABELS", help="only workloads with these labels"

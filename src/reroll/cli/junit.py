@@ -11,6 +11,7 @@ _ELEMENTS = {
     Stage.FAILED: "failure",
     Stage.TIMED_OUT: "failure",
     Stage.UNDONE: "failure",
+    Stage.DECLINED: "failure",
     Stage.HELD: "skipped",
     Stage.LEFT: "skipped",
 }

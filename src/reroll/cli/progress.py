@@ -132,7 +132,7 @@ def _state(work: Work) -> Any:
 
     colour = {
         Stage.ROLLED: "green", Stage.FAILED: "red", Stage.TIMED_OUT: "red",
-        Stage.UNDONE: "yellow", Stage.HELD: "yellow",
+        Stage.UNDONE: "yellow", Stage.HELD: "yellow", Stage.DECLINED: "red",
     }.get(work.stage, "")  # fmt: skip
     text = work.detail if work.stage in UNDER_WAY and work.detail else work.stage.value
     return Text(text, style=colour, overflow="ellipsis", no_wrap=True)

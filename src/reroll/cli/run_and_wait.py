@@ -11,8 +11,8 @@ from typing import Any
 
 from reroll.cli import junit
 from reroll.cli.errors import CommandError, Exit
-from reroll.cli.output import print_json, print_table, warn
 from reroll.cli.progress import Progress, described, progress
+from reroll.cli.show import Answer, Place, Table, show, target
 from reroll.cli.targets import duration
 from reroll.clock import Clock
 from reroll.controller.events import Recorder
@@ -28,8 +28,9 @@ from reroll.pipeline.run import NOT_LOST, Begin, Run
 from reroll.pipeline.work import Options, Stage, Work
 
 EXITS = (
-    "exit codes: 0 rolled, or nothing to do (with --exit-code: 4); 1 failed, held by a missing\n"
-    "source, or not all could be seen; 2 wrong usage; 5 rolled back; 6 timed out; 130 Ctrl-C"
+    "exit codes: 0 rolled, or nothing to do (with --exit-code: 4); 1 failed, declined since\n"
+    "an earlier failure, held by a missing source, or not all could be seen; 2 wrong usage;\n"
+    "5 rolled back; 6 timed out; 130 Ctrl-C"
 )
 EVENTS_WITHIN = 5.0
 _TAKEN_UP = "it was being recreated when this run began"
@@ -38,7 +39,11 @@ _TAKEN_UP = "it was being recreated when this run began"
 def add_flags(parser: argparse.ArgumentParser, *, wait: bool) -> None:
     group = parser.add_argument_group("rollout")
     if wait:
-        group.add_argument("--wait", action="store_true", help="wait until new pods are ready")
+        group.add_argument(
+            "--wait",
+            action="store_true",
+            help="wait until every workload is complete and ready, also where nothing is to roll",
+        )
     group.add_argument(
         "--timeout",
         default="5m",
@@ -55,7 +60,15 @@ def add_flags(parser: argparse.ArgumentParser, *, wait: bool) -> None:
     group.add_argument(
         "--rollback-on-failure",
         action="store_true",
-        help="if one fails, go back to the revision before with all that this run rolled",
+        help="if one fails, go back to the revision before, with all that rolled for the same "
+        "change",
+    )
+    group.add_argument(
+        "--fail-fast",
+        action=argparse.BooleanOptionalAction,
+        default=True,
+        help="a new pod in a crash loop is a failure at once (default), rather than when the time "
+        "is up",
     )
     group.add_argument("--junit", metavar="FILE", help="write the results as JUnit XML")
     group.add_argument(
@@ -73,7 +86,8 @@ def options(args: argparse.Namespace, *, wait: bool) -> Options:
     if args.max_parallel < 0:
         raise CommandError("--max-parallel: give it at least 1", Exit.USAGE)
     seconds = duration("--timeout", args.timeout).total_seconds()
-    return Options(wait, seconds, args.max_parallel, args.rollback_on_failure)
+    undo, fail_fast = args.rollback_on_failure, args.fail_fast
+    return Options(wait, seconds, args.max_parallel, undo, fail_fast)
 
 
 class Session:
@@ -174,20 +188,27 @@ def finish(
     if args.junit:
         junit.write(args.junit, args.command, works)
     code = exit_code(works, problems)
-    counted = Counter(work.stage.value for work in works)
-    if args.output == "json":
-        print_json(
-            {
-                "result": _result(works),
-                "workloads": [facts(work) for work in works],
-                "problems": [*problems, *notes],
-            }
-        )
-    else:
-        rows = [_row(work) for work in works if work.stage is not Stage.NOTHING]
-        print_table(("WORKLOAD", "RESULT", "REASON", "DETAIL"), rows)
-        print(", ".join(f"{n} {word}" for word, n in counted.items()) or "no workloads here")
-    warn([*notes, *problems, *_verdict(code, works, args.timeout)])
+    counted = Counter(
+        "unchanged" if work.stage is Stage.NOTHING else work.stage.value for work in works
+    )
+    shown = [work for work in works if work.stage is not Stage.NOTHING]
+    place = Place.of((work.key for work in shown), everywhere=args.all_namespaces)
+    columns = (*place.columns, "RESULT", "REASON", "READY", "SECONDS", "DETAIL")
+    rows = [(*place.cells(work.key), *_cells(work)) for work in shown]
+    summary = ", ".join(f"{n} {word}" for word, n in counted.items()) or "no workloads here"
+    reads = [work.reads for work in works if work.reads]
+    answer = Answer(
+        document={
+            "result": _result(works),
+            "workloads": [facts(work) for work in works],
+            "problems": [*problems, *notes],
+        },
+        text=[Table(columns, rows, wide={"READY", "SECONDS"}), summary],
+        names=[target(work.key) for work in shown],
+        warnings=[*notes, *problems, *_verdict(code, works, args.timeout), *reads],
+        code=code,
+    )
+    show(args.output, answer)
     if code is Exit.OK and args.exit_code and _result(works) == Stage.NOTHING.value:
         return Exit.NOTHING
     return code
@@ -205,6 +226,9 @@ def _verdict(code: Exit, works: Sequence[Work], time: str) -> list[str]:
         "a rollout failed; back at the revision before": [
             work for work in works if work.stage is Stage.UNDONE
         ],
+        "taken back by an earlier run or a person, and its sources were not changed since": [
+            work for work in works if work.stage is Stage.DECLINED
+        ],
     }
     return [
         f"{what}: {', '.join(str(w.key) for w in found)}" for what, found in groups.items() if found
@@ -220,21 +244,24 @@ def exit_code(works: Sequence[Work], problems: Sequence[str] = ()) -> Exit:
         return Exit.TIMED_OUT
     if Stage.UNDONE in stages:
         return Exit.ROLLED_BACK
-    return Exit.FAILED if blocked or problems else Exit.OK
+    is_bad = blocked or Stage.DECLINED in stages or bool(problems)
+    return Exit.FAILED if is_bad else Exit.OK
 
 
 def _result(works: Sequence[Work]) -> str:
     """The run in one word: the worst of it, or else what was done."""
     order = (
-        Stage.FAILED, Stage.TIMED_OUT, Stage.UNDONE, Stage.HELD, Stage.ROLLED,
+        Stage.FAILED, Stage.TIMED_OUT, Stage.UNDONE, Stage.DECLINED, Stage.HELD, Stage.ROLLED,
         Stage.RECORDED, Stage.PENDING,
     )  # fmt: skip
     stages = {work.stage for work in works}
     return next((one.value for one in order if one in stages), Stage.NOTHING.value)
 
 
-def _row(work: Work) -> tuple[str, str, str, str]:
-    return str(work.key), work.stage.value, work.reason.word, work.detail or work.message
+def _cells(work: Work) -> tuple[str, ...]:
+    ready = f"{work.health.ready}/{work.health.total}" if work.health else "-"
+    seconds = f"{work.seconds:.0f}" if work.seconds else "-"
+    return work.stage.value, work.reason.word, ready, seconds, work.detail or work.message
 
 
 def facts(work: Work) -> dict[str, Any]:
@@ -246,6 +273,7 @@ def facts(work: Work) -> dict[str, Any]:
         "message": work.message,
         "detail": work.detail,
         "failedAs": work.failed_as.value if work.failed_as else "",
+        "newPodsRead": work.reads,
         "seconds": round(work.seconds, 3),
         "pods": {"updated": health.updated, "ready": health.ready, "total": health.total}
         if health

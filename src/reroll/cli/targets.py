@@ -1,5 +1,6 @@
 """How people name objects on a command line: `deployment/web`, `sts/db`, `configmap/app`."""
 
+from collections.abc import Sequence
 from datetime import timedelta
 
 from reroll.cli.errors import CommandError, Exit
@@ -8,7 +9,15 @@ from reroll.core.tables.catalog import TABLES, Tables
 from reroll.core.tables.kinds import Kind
 from reroll.core.tables.source_kinds import CONFIGS, SourceKind
 
-__all__ = ["CONFIGS", "config_target", "duration", "is_called", "workload_target"]
+__all__ = [
+    "CONFIGS",
+    "config_target",
+    "duration",
+    "is_called",
+    "is_pod",
+    "targets",
+    "workload_target",
+]
 _SHORT = {"deploy": "deployment", "sts": "statefulset", "ds": "daemonset", "cj": "cronjob"}
 
 
@@ -18,10 +27,32 @@ def workload_target(text: str, tables: Tables = TABLES) -> tuple[Kind, str]:
     for row in tables.kinds:
         if is_called(row, word) and name:
             return row, name
+    raise CommandError(f"{text!r} names no workload; {_instead(text, tables)}", Exit.USAGE)
+
+
+def targets(words: Sequence[str]) -> tuple[str, ...]:
+    """`deployment web api` means the same as `deployment/web deployment/api`, as for `kubectl`."""
+    if len(words) > 1 and not any("/" in word for word in words):
+        kind, *names = words
+        return tuple(f"{kind}/{name}" for name in names)
+    return tuple(words)
+
+
+def _instead(text: str, tables: Tables) -> str:
+    """What to write instead of something that is no workload."""
+    word, _, name = text.partition("/")
     known = ", ".join(row.name.lower() for row in tables.kinds)
-    raise CommandError(
-        f"{text!r} names no workload; write KIND/NAME with one of {known}", Exit.USAGE
-    )
+    if not name:
+        return f"write KIND/NAME, such as deployment/{word}; a KIND is one of {known}"
+    if is_pod(word):
+        return f"name what makes the pod, such as deployment/NAME; `reroll explain {text}` finds it"
+    if tables.source_kind(word.lower()):
+        return f"it is a source, and `reroll graph {text}` shows who uses it"
+    return f"write KIND/NAME with one of {known}"
+
+
+def is_pod(word: str) -> bool:
+    return word.lower() in {"pod", "pods", "po"}
 
 
 def is_called(row: Kind | SourceKind, word: str) -> bool:

@@ -16,6 +16,9 @@ from reroll.controller.report import Report, Result
 from reroll.core.model.key import Key, Problem
 from reroll.core.tables.reasons import Reason
 
+_DONE = ""
+"""For a message: it was done, and the next look says so in other words."""
+
 
 class Sink:
     """Takes what is published; a sink overrides what it is for."""
@@ -71,13 +74,17 @@ class Bus:
     def _is_news(self, report: Report) -> bool:
         if report.rolled or report.result is Result.DONE:
             self._known.pop(report.key, None)
+            if report.result is Result.DONE and report.reason.event:
+                self._known[report.key] = (report.uid, report.reason, _DONE)
             return True
-        state = (report.uid, report.reason, report.message)
-        if report.reason.event and self._known.get(report.key) != state:
+        state, known = (report.uid, report.reason, report.message), self._known.get(report.key)
+        if report.reason.event and known != state:
             self._known[report.key] = state
-            return True
-        if report.result is Result.NOTHING:
-            self._known.pop(report.key, None)  # All is well: what comes after it is news.
+            return report.calls or known != (report.uid, report.reason, _DONE)
+        # All is well: what comes after it is news. That a rollout is complete is told without a
+        # look: what holds the workload still does.
+        if report.result is Result.NOTHING and report.reason is not Reason.COMPLETE:
+            self._known.pop(report.key, None)
         return False
 
     def _new_problems(self, report: Report) -> list[Problem]:

@@ -19,6 +19,7 @@ from reroll.controller.logs import Log
 from reroll.controller.report import Report, Result, summary
 from reroll.core.model.key import Key, Problem
 from reroll.core.tables import limits
+from reroll.core.tables.news import problem_of
 from reroll.core.tables.reasons import Reason, Severity
 from reroll.kube import resources, wire
 from reroll.kube.client import Client
@@ -29,6 +30,7 @@ GATHER_FOR = 30.0
 """Seconds after which a source gets its Event."""
 PATIENCE = 2.0
 """Seconds that an Event waits for rolls at most."""
+ROLLED = ("", "rolled")
 TERMINATING = "NamespaceTerminating"
 """The cause of a refusal to make anything in a namespace that is being deleted."""
 log = Log("reroll.events")
@@ -124,6 +126,14 @@ class Lines:
         return event
 
 
+def _done(done: str, workloads: list[str]) -> str:
+    """What a change of a source did to some of those that use it."""
+    names = list(dict.fromkeys(workloads))
+    more = f" and {len(names) - 5} more" if len(names) > 5 else ""
+    shown = f"{', '.join(names[:5])}{more}"
+    return f"its change rolled {shown}" if done in ROLLED else f"{shown}: {done}"
+
+
 class Recorder(Sink):
     """Writes Events. `is_busy` says whether something more urgent waits for the API server."""
 
@@ -143,7 +153,8 @@ class Recorder(Sink):
         self._some = asyncio.Event()
         self._idle = asyncio.Event()
         self._idle.set()
-        self._sources: dict[Key, list[str]] = {}
+        self._sources: dict[Key, dict[str, list[str]]] = {}
+        """Of each: the workloads, by what was done to them."""
 
     def news(self, report: Report) -> None:
         if report.rolled or report.reason.event:
@@ -153,10 +164,12 @@ class Recorder(Sink):
         """On the workload: a roll, or what stands in its way; later on its sources."""
         action = f"Roll-{report.strategy}" if report.rolled else "Look"
         regarding, severity = Regarding.of(report), report.severity
-        self._add(_Event(regarding, severity, report.reason, action, report.message))
-        if report.rolled and report.result is Result.DONE:
+        message = f"{report.done}{report.message}"
+        self._add(_Event(regarding, severity, report.reason, action, message))
+        if report.rolled and report.result is Result.DONE and problem_of(report.reason) is None:
+            done, name = report.done.removesuffix(": "), f"{report.key.kind} {report.key.name}"
             for source in report.sources:
-                self._sources.setdefault(source, []).append(f"{report.key.kind} {report.key.name}")
+                self._sources.setdefault(source, {}).setdefault(done, []).append(name)
 
     def problems(self, report: Report, problems: tuple[Problem, ...]) -> None:
         regarding, reason = Regarding.of(report), problems[0].reason
@@ -199,10 +212,9 @@ class Recorder(Sink):
                 self._add_sources()
 
     def _add_sources(self) -> None:
-        for source, workloads in self._sources.items():
-            names = list(dict.fromkeys(workloads))
-            more = f" and {len(names) - 5} more" if len(names) > 5 else ""
-            message = f"its change rolled {', '.join(names[:5])}{more}"
+        for source, by_done in self._sources.items():
+            rolled_first = sorted(by_done.items(), key=lambda one: one[0] not in ROLLED)
+            message = "; ".join(_done(*one) for one in rolled_first)
             regarding, reason = Regarding(source, *self._identify(source)), Reason.CONFIG_CHANGED
             self._add(_Event(regarding, reason.severity, reason, "Rolled", message))
         self._sources.clear()

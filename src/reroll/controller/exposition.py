@@ -31,6 +31,9 @@ class Family:
     def set(self, value: float, *labels: str) -> None:
         self._values[labels] = value
 
+    def value(self, *labels: str) -> float:
+        return self._values.get(labels, 0.0)
+
     def read(self, function: Read) -> None:
         """Ask for the values whenever the metrics are asked for."""
         self._read = function

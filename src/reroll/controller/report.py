@@ -37,6 +37,10 @@ class Report(msgspec.Struct, frozen=True, gc=False):
     problems: tuple[Problem, ...] = ()
     change: str = ""
     """The change it belongs to, see `change_id`; empty where none is involved."""
+    done: str = ""
+    """What was done, before the message of its Event."""
+    calls: bool = False
+    """Somebody has to decide."""
     id: str = ""
     """Unique among all reports of all processes; the bus sets it."""
     at: datetime = UNPUBLISHED

@@ -3,16 +3,18 @@
 Reads only. What may not be read is a note: the rest is still answered.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime
 from typing import NamedTuple
 
 from reroll.core.decide.plan import Plan
 from reroll.core.decide.situation import Circumstances, Met, Situation, situation
 from reroll.core.model.key import Key
+from reroll.core.model.metadata import Manifest
 from reroll.core.observe.health import health
 from reroll.core.observe.pods import PodFacts
 from reroll.core.observe.provenance import Writes
+from reroll.core.tables.kinds import Kind
 from reroll.core.tables.reasons import Reason
 from reroll.engine.configs import writes_of
 from reroll.engine.listing import Listing
@@ -47,12 +49,31 @@ async def judged(
     made = list(decisions)
     if not any(one.snapshot for one in made):
         return [Judged(one) for one in made]
-    apart = View(view.client, view.namespace, view.home)
+    apart = view.again()
     pods = await _pods(apart, made)
     if apart.gaps:  # Those who may not read pods are told what the records say.
         listing.notes.append(f"what pods run is not known: {apart.gaps[0]}")
     events = await _last(apart, listing, made)
     return [_judged(listing, one, pods, events.get(one.key), now) for one in made]
+
+
+async def situations(
+    view: View, listing: Listing, keys: Collection[Key] | None, now: datetime
+) -> list[Situation]:
+    """What is so of those of these workloads that are opted in, with a listing of its own.
+
+    `None` stands for all of them. What may not be read is a gap of `view`, which is the listing's.
+    """
+    if keys is not None and not keys:
+        return []
+
+    def chosen(kind: Kind, manifest: Manifest) -> bool:
+        name = manifest.metadata
+        return keys is None or Key(kind.name, name.namespace, name.name) in keys
+
+    await listing.fill(chosen, {key.kind for key in keys or ()})
+    known = await judged(view, listing, await listing.decisions(listing.workloads), now)
+    return [one.situation for one in known if one.situation and not one.plan.reason.out]
 
 
 def _judged(

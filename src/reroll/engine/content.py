@@ -25,6 +25,7 @@ from reroll.core.tables.annotations import ALLOW_FROM, IGNORE, INJECTION_READERS
 from reroll.core.tables.kinds import EACH
 from reroll.core.tables.source_kinds import SourceKind
 from reroll.kube.errors import Malformed
+from reroll.x509 import certificate
 
 
 class ManagedField(msgspec.Struct, gc=False, rename="camel"):
@@ -120,10 +121,20 @@ def content_in_pieces(
         hashes=dialects.hashes(_plain(source, row, is_secret), hashed) if hashed else (),
         immutable=bool(source.immutable),
         type=source.type,
+        expires=_expires(values) if source.type == _TLS else None,
     )
     key = _key(source, row, is_secret)
     digested = yield from _digested(kept, key, values, keyring, wanted)
     return annotated(digested, source.metadata, dialects)
+
+
+_TLS = "kubernetes.io/tls"
+
+
+def _expires(values: Mapping[str, bytes]) -> datetime | None:
+    """Until when a certificate is good, which is for everybody to see who is shown it."""
+    found = certificate("tls.crt", values.get("tls.crt", b""))
+    return found.ends if found else None
 
 
 def copied(copy: Source, source: Key) -> Source:
@@ -233,15 +244,15 @@ def annotated(kept: Content, metadata: Metadata, dialects: Dialects = ALL) -> Co
     annotations = metadata.annotations
     if not annotations:
         return kept
-    ignored, problem = False, ""
+    ignored, problems = False, kept.problems
     try:
         ignored = ignores(annotations)
     except ValueError as error:
-        problem = f"{annotations[IGNORE][:80]!r} {error}"
+        problems += ((IGNORE, f"{annotations[IGNORE][:80]!r} {error}"),)
     return msgspec.structs.replace(
         kept,
         ignored=ignored,
-        problem=problem,
+        problems=problems,
         marks=dialects.source_marks(annotations),
         allow_from=namespaces_in(annotations, ALLOW_FROM),
         readers=namespaces_in(annotations, INJECTION_READERS),

@@ -26,6 +26,7 @@ from reroll.core.decide.actions import (
     Repair,
     Resume,
     StartJob,
+    Unstick,
     records,
 )
 from reroll.core.decide.plan import Plan
@@ -38,40 +39,23 @@ from reroll.core.tables.reasons import Reason
 from reroll.core.tables.rights import EVERYTHING, Feature
 from reroll.core.write.patches import Operation, patch, writes_template
 from reroll.engine.observer import Observer
-from reroll.engine.outcome import (
-    SLOWLY,
-    Amended,
-    Blocked,
-    Done,
-    Later,
-    Outcome,
-    Step,
-    Turn,
-    report_of,
-    words_of,
-)
+from reroll.engine.outcome import Amended, Blocked, Done, Later, Outcome, Step, Turn, words_of
+from reroll.engine.reports import Reports, after
 from reroll.engine.slow_lane import SlowLane
+from reroll.engine.strategies.canary import CanaryMaker
 from reroll.engine.strategies.copies import CopyMaker
-from reroll.engine.strategies.go_back import Rollback
+from reroll.engine.strategies.go_back import NoWayBackError, Rollback
 from reroll.engine.strategies.jobs import Jobs
 from reroll.engine.strategies.owners import Owners
 from reroll.engine.strategies.pin_names import PinNames
 from reroll.engine.strategies.pods import Pods
 from reroll.engine.strategies.repair import Repairs
+from reroll.engine.strategies.stuck_pods import StuckPods
 from reroll.engine.strategies.value_marks import ValueMarks
 from reroll.engine.writes import OTHERS, Paces, Write, is_slow, write_of
 from reroll.kube import api, resources
 from reroll.kube.client import Client
-from reroll.kube.errors import (
-    AlreadyExists,
-    ApiError,
-    Conflict,
-    Forbidden,
-    Invalid,
-    NotFound,
-    Rejected,
-    Unavailable,
-)
+from reroll.kube.errors import AlreadyExists, ApiError, Conflict, Invalid, NotFound, Unavailable
 
 
 class Executor:
@@ -88,10 +72,13 @@ class Executor:
     ) -> None:
         self._client, self._clock, self._observer, self._pacer = client, clock, observer, pacer
         self._world, self._backoff = observer.world, Backoff(clock)
+        self._reports = Reports(clock, observer)
         self._unanswered: dict[Key, tuple[Turn, Record | None]] = {}
         """Patches that the API server may have applied or not."""
         self.jobs = Jobs(client, clock, self._world, may_recreate=Feature.RECREATE in features)
         self.owners = Owners(client, clock, self._world)
+        self._rollback = Rollback(client, self._world)
+        self._canaries = CanaryMaker(client, self._world, stays=wake is not None)
         pods = Pods(client, clock, self._world, observer.reader)
         slow: dict[type[Action], Callable[[Turn, Any], Awaitable[Step]]] = {
             Evict: pods.evict,
@@ -105,15 +92,19 @@ class Executor:
             AddValueMarks: ValueMarks(client, self._world).add,
             StartJob: self.jobs.start,
             RecreateJob: self.jobs.recreate,
+            **self._canaries.functions,
             Repair: Repairs(client, self._world).step,
-            GoBack: Rollback(client, self._world).go_back,
+            GoBack: self._go_back,
+            Unstick: StuckPods(client, observer.reader.workload).step,
             **(dict.fromkeys(slow, self.slow_lane.carry_out) if self.slow_lane else slow),
         }
 
     async def reconcile(self, key: Key) -> Outcome:
         """Do what a workload needs now."""
-        answered = self._answered(key)
+        answered: tuple[Report, ...] = ()
         try:
+            answered = await self._answered(key)
+            self._world.propagation.release(key)
             outcome = await self._reconcile(key)
         except ApiError as error:
             outcome = self.failed(key, error)
@@ -129,20 +120,29 @@ class Executor:
         if snapshot is None:
             self._unanswered.pop(key, None)
             self._pacer.leave(key, Write.ROLL, Write.RECORD)
+            await self._canaries.tidy(key, plan)
             return Outcome(gone=True)
         wait = self._turn(key, plan)
         if wait:
             plan = self._observer.paced(snapshot, wait)
+        begins = plan.strategy is not None
+        self._world.propagation.take_note(key, plan.reason, begins=begins)
+        self._world.propagation.gates.take_note(snapshot, plan)
         outcome = await self.execute(snapshot, plan)
+        await self._canaries.tidy(key, plan)
         delay = outcome.delay
         if plan.record is None or plan.has(NamePins) or plan.reason is Reason.CONTINUED:
             fresh = self._observer.snapshot(key) if plan.actions else snapshot
             later = await self.owners.tidy(fresh or snapshot)
             delay = later if delay is None else delay
         if plan.look_at is not None:
-            latest = max(0.0, (plan.look_at - self._clock.now()).total_seconds())
+            latest = (plan.look_at - self._clock.now()).total_seconds()
+            latest = min(max(0.0, latest), LONGEST_SLEEP)
             if plan.reason is not Reason.PACED or latest < wait - SOON:
                 delay = latest if delay is None else min(delay, latest)
+        if plan.late_at is not None:
+            late = (plan.late_at - self._clock.now()).total_seconds()
+            outcome = outcome._replace(late=min(max(0.0, late), LONGEST_SLEEP))
         return outcome._replace(delay=delay)
 
     def _turn(self, key: Key, plan: Plan) -> float:
@@ -160,6 +160,16 @@ class Executor:
             return self._without_action(turn)
         if write := write_of(plan):
             self._pacer.take(turn.key, write)
+        propagation = self._world.propagation
+        if plan.strategy is not None:
+            propagation.reserve(turn.key)
+        try:
+            return await self._carry_out(turn, actions)
+        finally:
+            if turn.key not in self._unanswered:  # Else it is not known whether it rolls.
+                propagation.release(turn.key)
+
+    async def _carry_out(self, turn: Turn, actions: tuple[Action, ...]) -> Outcome:
         step: Step = Done()
         while actions:
             step = await self._functions[type(actions[0])](turn, actions[0])
@@ -176,7 +186,7 @@ class Executor:
             self._world.settled(turn.key)
         elif reason is Reason.DEBOUNCING:
             self._world.waits(turn.key)
-        return Outcome((self._report(turn, Result.HELD if reason.held else Result.NOTHING),))
+        return Outcome((self._reports.of(turn, Result.HELD if reason.held else Result.NOTHING),))
 
     def _interrupted(self, turn: Turn, step: Step) -> Outcome:
         if isinstance(step, Later):
@@ -184,7 +194,7 @@ class Executor:
         if not isinstance(step, Blocked):
             return Outcome()
         plan = Plan(step.reason, step.message, problems=turn.plan.problems)
-        report = self._report(Turn(turn.snapshot, plan), Result.HELD)
+        report = self._reports.of(Turn(turn.snapshot, plan), Result.HELD)
         return Outcome((report,), step.seconds)
 
     def _finished(self, turn: Turn, step: Step) -> Outcome:
@@ -192,14 +202,14 @@ class Executor:
         delay = step.again if isinstance(step, Done) else None
         if plan.reason is Reason.CONTINUED:
             done = Plan(Reason.FINISHED, Reason.FINISHED.sentence)
-            return Outcome((self._report(Turn(turn.snapshot, done), Result.DONE),))
-        report = self._report(turn, Result.DONE)
-        if not plan.has(Patch):
-            return Outcome((report,), 0.0 if delay is None else delay)
+            return Outcome((self._reports.of(Turn(turn.snapshot, done), Result.DONE),))
+        reports = self._reports.of_roll(turn)
+        if not plan.has(Patch) or plan.reason.held:
+            return Outcome(reports, 0.0 if delay is None else delay)
         self._world.settled(turn.key)
         # A record of what is there may be the first of two writes: pins come after it.
         more = plan.strategy is None and turn.snapshot.policy.revisions
-        return Outcome((report,), 0.0 if more or (record and record.todo) else delay)
+        return Outcome(reports, 0.0 if more or (record and record.todo) else delay)
 
     # The patch
 
@@ -237,24 +247,33 @@ class Executor:
         now = workload(snapshot.kind, manifest, before, words=self._world.dialects.words)
         return patch(now, snapshot.kind, action.edits) != sent
 
-    def _answered(self, key: Key) -> tuple[Report, ...]:
-        """A patch whose answer was lost, and whose record is there, was applied."""
+    async def _answered(self, key: Key) -> tuple[Report, ...]:
+        """A patch whose answer was lost, and whose record is there, was applied.
+
+        Until that is known, the workload counts as under way: so it is read, not guessed.
+        """
         turn, record = self._unanswered.get(key, (None, None))
-        tracked = self._world.workloads.get(key)
-        if turn is None or tracked is None or tracked.workload.record != record:
+        if turn is None:
             return ()
-        del self._unanswered[key]
-        return (self._report(turn, Result.DONE),)
+        tracked = self._world.workloads.get(key)
+        if tracked is not None and tracked.workload.record != record:
+            await self._observer.reader.workload(turn.snapshot.kind, key)
+            tracked = self._world.workloads.get(key)
+        self._unanswered.pop(key, None)
+        if tracked is None or tracked.workload.record != record:
+            return ()
+        return self._reports.of_roll(turn)
+
+    async def _go_back(self, turn: Turn, action: GoBack) -> Step:
+        try:
+            return await self._rollback.go_back(turn, action)
+        except NoWayBackError as error:
+            if action.rolled is not None:
+                raise  # Whoever knows what the roll made tells what came of it.
+            reason = Reason.ROLLBACK_FAILED
+            return Blocked(reason, f"it failed, and there is no way back: {error}", RARELY)
 
     # Reports
-
-    def _report(self, turn: Turn, result: Result) -> Report:
-        report = report_of(turn, result)
-        since = turn.snapshot.waiting_since
-        if since and report.rolled:
-            seconds = (self._clock.now() - since).total_seconds()
-            report = msgspec.structs.replace(report, seconds=seconds)
-        return report
 
     def forgive(self, key: Key) -> None:
         self._backoff.succeeded(key)
@@ -267,38 +286,26 @@ class Executor:
             return Outcome(error=error)
         if isinstance(error, Conflict | AlreadyExists):
             return Outcome(delay=self._backoff.failed(key), error=error)
-        reason, at_least = next(
-            (row[1:] for row in _AFTER if isinstance(error, row[0])), (Reason.FAILED, 0.0)
-        )
+        reason, at_least = after(error)
+        # What only passes keeps its place: those that come after it still do.
+        self._world.propagation.take_note(key, reason, failed=reason is not Reason.FAILED)
         retry_after = (api_error and api_error.retry_after) or 0.0
         delay = self._backoff.failed(key, max(at_least, retry_after))
-        reports = self._without_look(
+        reports = self._reports.without_look(
             key, reason, f"{reason.sentence}: {words_of(error)}", Result.FAILED
         )
         return Outcome(reports, delay, api_error)
 
+    def completed(self, key: Key) -> Outcome:
+        """A workload whose rollout is complete, and that nobody judges."""
+        reason = Reason.COMPLETE
+        reports = self._reports.without_look(key, reason, reason.sentence, Result.NOTHING)
+        return Outcome(reports)
+
     def waits(self, key: Key) -> Outcome:
         """A workload that is not looked at before its turn comes."""
         reason = Reason.PACED
-        return Outcome(self._without_look(key, reason, reason.sentence, Result.HELD))
-
-    def _without_look(
-        self, key: Key, reason: Reason, message: str, result: Result
-    ) -> tuple[Report, ...]:
-        """What there is to say of a workload, if it is known, without a decision."""
-        tracked = self._world.workloads.get(key)
-        if tracked is None:
-            return ()
-        report = Report(
-            key=key,
-            uid=tracked.workload.uid,
-            api_version=resources.of(self._observer.kinds[key.kind]).api_version,
-            reason=reason,
-            message=message,
-            result=result,
-            problems=tracked.policy.problems,
-        )
-        return (report,)
+        return Outcome(self._reports.without_look(key, reason, reason.sentence, Result.HELD))
 
 
 def _with_problems(turn: Turn, problems: tuple[Problem, ...]) -> Turn:
@@ -308,13 +315,9 @@ def _with_problems(turn: Turn, problems: tuple[Problem, ...]) -> Turn:
     return turn._replace(plan=plan)
 
 
+RARELY = 600.0
+"""Seconds between two tries of what hardly ever comes to be possible."""
+LONGEST_SLEEP = 3600.0
+"""Whatever it waits for, it is looked at so often: clocks are set, and machines sleep."""
 SOON = 1.0
 """What is due so shortly before a turn can wait for it."""
-
-
-# What an error means, and how long to wait at least.
-_AFTER: tuple[tuple[type[ApiError], Reason, float], ...] = (
-    (Forbidden, Reason.FORBIDDEN, SLOWLY),
-    (Invalid, Reason.REJECTED, SLOWLY),
-    (Rejected, Reason.REJECTED, SLOWLY),
-)

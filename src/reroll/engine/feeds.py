@@ -100,15 +100,17 @@ class WorkloadFeed(Feed):
         self._row = kind
 
     def _seen(self, obj: Manifest, *, initial: bool) -> None:
-        self._world.workload_seen(self._row, obj, urgent=not initial, watched=not initial)
+        if not self._world.canaries.observe(self._row, obj):
+            self._world.workload_seen(self._row, obj, urgent=not initial, watched=not initial)
 
     def _gone(self, key: Key, version: int) -> None:  # noqa: ARG002
+        self._world.canaries.gone(key)
         self._world.workload_gone(key)
 
     def _known(self) -> Iterator[Key]:
         return (
             key
-            for key in self._world.everything()
+            for key in (*self._world.everything(), *self._world.canaries.keys())
             if key.kind == self.kind and self.namespace in {None, key.namespace}
         )
 

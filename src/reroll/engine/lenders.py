@@ -74,6 +74,10 @@ class Lenders:
         """The Deployment that each Rollout lends to."""
         return {lender.key: borrower for borrower, lender in self._known.items()}
 
+    def borrower(self, key: Key) -> Key | None:
+        """The Deployment whose template a Rollout runs."""
+        return self._borrowers.get(key)
+
     def runner(self, key: Key) -> Key:
         """What runs the pods of a template: its own workload, or the Rollout that borrows it."""
         lender = self._known.get(key)

@@ -25,6 +25,7 @@ from reroll.core.tables.kinds import Kind
 from reroll.core.tables.reasons import Reason
 from reroll.core.tables.source_kinds import SOURCE_KINDS, Watched
 from reroll.engine import record_backup
+from reroll.engine.cluster_hold import find_hold, place_of
 from reroll.engine.feeds import MountFeed
 from reroll.engine.listing_keys import Unlocking, needs_key
 from reroll.engine.observer import Decision, Observer
@@ -59,6 +60,7 @@ class Listing:
     def __init__(self, view: View, clock: Clock, settings: Settings, home: str) -> None:
         self._view = view
         self._all_keyed = settings.foreign_hashes == "keyed"
+        self._hold_place = place_of(home, settings.lease)
         self.notes: list[str] = []
         """What people should know, though nothing of what they asked for is missing."""
         self.observer = Observer(view.client, clock, settings, home, problem=self._problem)
@@ -99,11 +101,26 @@ class Listing:
             self.world.workload_seen(kind, manifest)
         await self._unlock(make=make_key)
         await self._recall()
+        await self._cluster_hold()
         await self._mounts()
         await self.observer.reader.catch_up()
+        is_tried = any((record := _record(one)) and record.trial for _, one in found)
+        if is_tried or any(map(self.world.propagation.governs, self.world.workloads)):
+            await self._neighbours(found)
         for kind, manifest in found:
             one = Listed(kind, manifest, self.world.policy_of(kind, manifest))
             self.workloads[one.key] = one
+
+    async def _neighbours(self, found: list[tuple[Kind, Manifest]]) -> None:
+        """The workloads that the chosen ones wait for, or that wait for them."""
+        chosen = {_key(kind, manifest) for kind, manifest in found}
+        others = self.others
+        for kind, manifest in await self._list(lambda *_: True, frozenset(self.kinds)):
+            if _key(kind, manifest) not in chosen:
+                self.world.workload_seen(kind, manifest)
+        self.others = others
+        await self._unlock(make=False)
+        await self.observer.reader.catch_up()
 
     async def everything(self) -> list[Listed]:
         """All workloads, and what is said of each; nothing is read of what they use."""
@@ -147,11 +164,12 @@ class Listing:
 
     async def _namespaces(self) -> None:
         """What Namespaces say for all in them."""
-        place = self._view.namespace
-        if place is None:
-            found = await self._view.every(NAMESPACES, Stub, metadata_only=True)
-        else:
-            found = await self._namespace(place)
+        found: list[Stub] = []
+        for place in self._view.places:
+            if place is None:
+                found += await self._view.every(NAMESPACES, Stub, metadata_only=True)
+            else:
+                found += await self._namespace(place)
         for one in found:
             self.world.namespaces.observe(one.metadata)
 
@@ -191,6 +209,7 @@ class Listing:
                     continue
                 if owner := owner_of(manifest.metadata, self.world.tables):
                     self.owned[_key(kind, manifest)] = owner
+                    self.world.canaries.observe(kind, manifest)
                     continue
                 if chosen(kind, manifest):
                     found.append((kind, manifest))
@@ -220,7 +239,7 @@ class Listing:
         place, world = self.observer.digest_keys, self.world
         tracked, tables = world.workloads.values(), world.tables
         keyed = [one for one in tracked if needs_key(one, tables, all_keyed=self._all_keyed)]
-        await Unlocking(self._view.client, place, self._view.gaps, make=make).unlock(world, keyed)
+        await Unlocking(self._view.keeper, place, self._view.gaps, make=make).unlock(world, keyed)
 
     async def _recall(self) -> None:
         """Records that another writer removed, if a controller wrote them down."""
@@ -228,8 +247,16 @@ class Listing:
         if self.world.workloads:
             with suppress(Forbidden, NotFound):  # Revisions tell some of it to those who may not.
                 home = self.observer.digest_keys.namespace
-                entries = await record_backup.find(self._view.client, home)
+                entries = await record_backup.find(self._view.keeper, home)
         record_backup.recall(self.world, entries, is_complete=bool(entries))
+
+    async def _cluster_hold(self) -> None:
+        try:
+            self.world.hold = await find_hold(self._view.keeper, self._hold_place)
+        except Forbidden:
+            self.notes.append(
+                f"whether everything is held is not known: {self._hold_place} may not be read"
+            )
 
     async def _mounts(self) -> None:
         """What pods have mounted, if some workload has a source that is known by that only."""

@@ -14,7 +14,7 @@ from reroll.engine import keyring
 from reroll.engine.tracked import Tracked
 from reroll.engine.world import World
 from reroll.kube.client import Client
-from reroll.kube.errors import Forbidden
+from reroll.kube.errors import Forbidden, Malformed
 
 ELSEWHERE = "say where the controller runs with --controller-namespace, or give its --config"
 
@@ -63,6 +63,9 @@ class Unlocking:
             keys = await keyring.find(self._client, place.namespace, place.name)
         except Forbidden:
             self._locked(f"{place} may not be read; grant `get` on it")
+            return None, None
+        except Malformed as error:
+            self._locked(str(error))
             return None, None
         if keys is None and used:
             self._locked(f"{place}, the digest key of the records here, does not exist")

@@ -3,29 +3,50 @@
 The controller fills it from watches, a command from lists; decisions are the same.
 """
 
-from collections.abc import Callable
-from datetime import timedelta
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
 import msgspec
 
 from reroll.clock import Clock
-from reroll.core.decide.actions import ReadHistory
+from reroll.core.decide.actions import (
+    READS,
+    Action,
+    ReadCanaryPods,
+    ReadHistory,
+    ReadPods,
+    ReadTemplateWriters,
+    ReadWriters,
+)
 from reroll.core.decide.chains import decide
 from reroll.core.decide.plan import Plan, without_action
 from reroll.core.model.key import Key
+from reroll.core.model.names import ordinal
 from reroll.core.model.record import Record
 from reroll.core.observe.compare import compare
+from reroll.core.observe.diagnosis import diagnose
 from reroll.core.observe.snapshot import Snapshot
+from reroll.core.tables.kinds import Strategy
 from reroll.core.tables.reasons import Reason
 from reroll.engine import keyring
 from reroll.engine.feeds import Feeds
 from reroll.engine.reader import Reader
+from reroll.engine.rollout_pods import rollout_pods
 from reroll.engine.scope import scope
+from reroll.engine.tracked import TemplateOf
 from reroll.engine.wants import Want
 from reroll.engine.world import World
+from reroll.engine.writers import Writers, template_writer_of
 from reroll.kube.client import Client
 from reroll.settings.table import Settings
+
+Reading = Callable[[Snapshot, Action], Awaitable[Snapshot | None]]
+"""The snapshot with what was read for it; `None`: the workload is gone."""
+
+
+MOST_READINGS = 8
+"""For one decision: what keeps changing meanwhile wakes the workload anyway."""
 
 
 class Decision(NamedTuple):
@@ -66,6 +87,14 @@ class Observer:
             want=self._want,
         )
         self.reader = Reader(client, clock, self.world, self.kinds, self.feeds, problem)
+        self._writers = Writers(client, clock, self.world.sources.rows)
+        self._readings: dict[type[Action], Reading] = {
+            ReadTemplateWriters: self._with_template_writer,
+            ReadPods: self._with_pods,
+            ReadHistory: self._with_history,
+            ReadWriters: self._with_writers,
+            ReadCanaryPods: self._with_canary_pods,
+        }
 
     def _want(self, want: Want) -> None:
         if not self.feeds.will_bring(want):
@@ -90,15 +119,80 @@ class Observer:
             await self.reader.confirm(old)
             snapshot = self.snapshot(key) or snapshot
             plan = self._plan(snapshot)
-            needs_history = plan.has(ReadHistory)
-        if needs_history:
-            history = await self.reader.history(snapshot.kind, snapshot.workload)
-            fresh = self.snapshot(key)
-            if fresh is None:
+        for _ in range(MOST_READINGS):
+            reading = next((one for one in plan.actions if isinstance(one, READS)), None)
+            if reading is None:
+                return Decision(key, plan, snapshot)
+            found = await self._readings[type(reading)](snapshot, reading)
+            if found is None:
                 return Decision(key, without_action(Reason.NOT_ENABLED))
-            snapshot = msgspec.structs.replace(fresh, history=history)
-            plan = self._plan(snapshot)
-        return Decision(key, plan, snapshot)
+            snapshot, plan = found, self._plan(found)
+        return Decision(key, msgspec.structs.replace(plan, actions=()), snapshot)
+
+    async def _with_history(self, snapshot: Snapshot, _: Action) -> Snapshot | None:
+        history = await self.reader.history(snapshot.kind, snapshot.workload)
+        return self._afresh(msgspec.structs.replace(snapshot, history=history))
+
+    async def _with_writers(self, snapshot: Snapshot, reading: Action) -> Snapshot | None:
+        sources = reading.sources if isinstance(reading, ReadWriters) else ()
+        writers = await self._writers.of(sources)
+        return msgspec.structs.replace(snapshot, writers=writers)
+
+    def _afresh(self, snapshot: Snapshot) -> Snapshot | None:
+        """As it is by now, with what was read for it."""
+        fresh = self.snapshot(snapshot.workload.key)
+        if fresh is None:
+            return None
+        return msgspec.structs.replace(fresh, history=snapshot.history, writers=snapshot.writers)
+
+    async def _with_template_writer(self, snapshot: Snapshot, _: Action) -> Snapshot | None:
+        """Whether another writer changed its template while nobody watched it."""
+        key = snapshot.workload.key
+        by = await template_writer_of(self._client, snapshot.kind, key)
+        tracked = self.world.workloads.get(key)
+        if tracked is None:
+            return None
+        tracked.template_of = TemplateOf.FOREIGN if by else TemplateOf.OURS
+        self.world.propagation.refresh(key)
+        return self._afresh(snapshot)
+
+    async def _with_pods(self, snapshot: Snapshot, _: Action) -> Snapshot | None:
+        """What the pods of a rollout tell that is late or sick."""
+        key, record = snapshot.workload.key, snapshot.record
+        tracked = self.world.workloads.get(key)
+        trial = record.trial if record else None
+        if tracked is None or record is None:
+            return None
+        since = (trial.back if trial else None) or record.rolled or record.at
+        since = record.canary.at if snapshot.staged and record.canary else since
+        if record.how == Strategy.RELOAD.value:
+            since = datetime.min.replace(tzinfo=UTC)  # All of its pods have the change.
+        runner = self.world.lenders.runner(key)
+        kind = self.kinds.get(runner.kind, snapshot.kind)
+        pods = await rollout_pods(self._client, kind, snapshot.workload, runner)
+        tracked.read_at = now = self._clock.now()
+        unmade = snapshot.rollout.health.unmade if snapshot.rollout else ""
+        tracked.diagnosis = None
+        if pods is not None and snapshot.staged:
+            pods = tuple(p for p in pods if ordinal(p.metadata.name) >= snapshot.staged.to)
+        if pods is not None:
+            tracked.diagnosis = diagnose(pods, unmade, since=since, now=now)
+        return self._afresh(snapshot)
+
+    async def _with_canary_pods(self, snapshot: Snapshot, _: Action) -> Snapshot | None:
+        """What the pods of its canary tell."""
+        key, canaries = snapshot.workload.key, self.world.canaries
+        known, facts = canaries.of(key), snapshot.canary
+        if snapshot.staged:
+            return await self._with_pods(snapshot, _)
+        if known is None or facts is None:
+            return snapshot
+        pods = await rollout_pods(self._client, snapshot.kind, snapshot.workload, known.key)
+        unmade = facts.rollout.health.unmade if facts.rollout else ""
+        now = self._clock.now()
+        found = None if pods is None else diagnose(pods, unmade, since=facts.made, now=now)
+        canaries.was_read(key, found)
+        return msgspec.structs.replace(snapshot, canary=canaries.facts(key))
 
     def paced(self, snapshot: Snapshot, seconds: float) -> Plan:
         """The plan for a workload whose turn comes in so many seconds."""

@@ -6,11 +6,14 @@ from typing import NamedTuple
 from reroll.controller.report import Report, Result, change_id
 from reroll.core.decide.actions import Action
 from reroll.core.decide.plan import Plan
+from reroll.core.decide.roll import done
 from reroll.core.model.content import Content
 from reroll.core.model.digest import content_digest
 from reroll.core.model.key import Key, Problem
 from reroll.core.observe.snapshot import Snapshot
 from reroll.core.tables.reasons import Reason
+from reroll.engine.concern import concerned
+from reroll.engine.strategies.job_documents import name_of_run
 from reroll.kube import resources
 from reroll.kube.errors import ApiError
 
@@ -26,6 +29,8 @@ class Outcome(NamedTuple):
     """Why it failed, if it did."""
     gone: bool = False
     """There is no such workload, or it is not managed any more."""
+    late: float | None = None
+    """Seconds until a rollout takes too long, for whoever is there then."""
 
     @property
     def report(self) -> Report | None:
@@ -88,6 +93,8 @@ Step = Done | Amended | Later | Blocked | TakenOver
 def report_of(turn: Turn, result: Result) -> Report:
     """What there is to say about a plan that came to this."""
     snapshot, plan = turn.snapshot, turn.plan
+    sources = concerned(snapshot, plan)
+    job = name_of_run(snapshot.workload, plan.changes) if plan.changes else ""
     return Report(
         key=turn.key,
         uid=snapshot.workload.uid,
@@ -95,21 +102,20 @@ def report_of(turn: Turn, result: Result) -> Report:
         reason=plan.reason,
         message=plan.message,
         result=result,
+        done=done(plan, job) if result is Result.DONE else "",
         strategy=plan.strategy.value if plan.strategy else "",
-        sources=tuple(change.reference.source for change in plan.changes),
+        sources=sources,
         stamp=plan.stamp,
         problems=plan.problems,
-        change=_change(snapshot, plan),
+        change=change_of(snapshot, sources),
+        calls=plan.calls,
     )
 
 
-def _change(snapshot: Snapshot, plan: Plan) -> str:
-    """The change that it rolls for, by what the sources hold as a whole."""
-    if not plan.changes:
-        return ""
+def change_of(snapshot: Snapshot, sources: tuple[Key, ...]) -> str:
+    """The change that it is about, by what the sources hold as a whole."""
     contents = []
-    for change in plan.changes:
-        source = change.reference.source
+    for source in sources:
         content, key_id = snapshot.sources.get(source), snapshot.keys.current
         digest = content_digest(source, content, key_id) if isinstance(content, Content) else None
         contents.append((source, digest or ""))

@@ -39,7 +39,7 @@ async def owned_pods(
 ) -> list[OwnedPod]:
     """The pods that have not ended, and what they have of the sources that are known."""
     pods, makers = await asyncio.gather(
-        view.every(resources.PODS, AuditedPod, label_selector=selector), _makers(view)
+        view.every(resources.PODS, AuditedPod, label_selector=selector), makers_of(view)
     )
     return [
         OwnedPod(
@@ -78,7 +78,7 @@ def _starts(pod: AuditedPod) -> Iterator[tuple[str, HeldSince]]:
             yield one.name, HeldSince(since, ended=True)
 
 
-async def _makers(view: View) -> dict[Key, Key]:
+async def makers_of(view: View) -> dict[Key, Key]:
     """The controllers of what makes pods."""
     lists = await asyncio.gather(*(view.every(maker, Stub) for maker in MAKERS))
     return {

@@ -7,10 +7,23 @@ own objects use. It changes nothing else, and no key material leaves the engine.
 import hashlib
 import hmac
 from collections.abc import Callable, Iterable
+from typing import NamedTuple
 
 from reroll.core.model.key import Key
 from reroll.core.model.reference import Reference
+from reroll.core.observe.workload import latest
 from reroll.engine.world import World
+from reroll.kube import resources
+
+
+class Roll(NamedTuple):
+    """A workload as others refer to it, and which of its rolls they are about."""
+
+    api_version: str
+    kind: str
+    uid: str
+    number: int
+    """Of its last record."""
 
 
 class EnginePort:
@@ -42,6 +55,16 @@ class EnginePort:
     def rolls(self, group: str, kind: str) -> bool:
         """Whether workloads of this kind are rolled, so that the controller may patch them."""
         return any((row.group, row.kind) == (group, kind) for row in self._world.tables.kinds)
+
+    def roll_of(self, workload: Key) -> Roll | None:
+        """`None`: it is not there, or nobody opted it in."""
+        tracked = self._world.workloads.get(workload)
+        if tracked is None:
+            return None
+        resource = resources.of(self._world.tables.by_name[workload.kind])
+        record = latest(tracked.workload)
+        number = record.n if record else 0
+        return Roll(resource.api_version, resource.kind, tracked.workload.uid, number)
 
     def digest(self, content: bytes) -> str:
         """A digest with the current key, after the id of that key."""

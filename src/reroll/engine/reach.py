@@ -8,7 +8,7 @@ from reroll.core.model.reference import Reference
 from reroll.core.observe.snapshot import Absence
 from reroll.core.policy.patterns import Pattern
 from reroll.core.tables import limits
-from reroll.core.tables.annotations import ALLOW_FROM, IGNORE
+from reroll.core.tables.annotations import ALLOW_FROM
 from reroll.core.tables.reasons import Reason
 from reroll.core.tables.source_kinds import SourceKind
 from reroll.engine.globs import Place
@@ -31,9 +31,8 @@ def consented(
         if not (ref.source.namespace == home or there is Absence.UNREAD or _allows(there, home)):
             continue
         kept.append(ref)
-        if isinstance(there, Content) and there.problem:
-            where = f"annotation {IGNORE} on {ref.source}"
-            problems.append(Problem(f"{where}: {there.problem}"))
+        for annotation, told in there.problems if isinstance(there, Content) else ():
+            problems.append(Problem(f"annotation {annotation} on {ref.source}: {told}"))
         if isinstance(there, Content) and there.wholes and ref.keys is None and ref.without:
             problems.append(_counts_whole(ref.source))
     return tuple(kept), tuple(problems)

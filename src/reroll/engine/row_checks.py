@@ -23,6 +23,10 @@ Row = Kind | SourceKind
 
 
 log = Log("reroll")
+AGAIN = 10.0
+"""Seconds until it is looked again for a schema that is not published yet."""
+TRIES = 6
+"""Some kinds never have one."""
 
 
 class RowChecks:
@@ -31,6 +35,7 @@ class RowChecks:
     def __init__(self, client: Client, clock: Clock, rows: Mapping[str, Row]) -> None:
         self._client, self._rows = client, rows
         self._reported: set[tuple[str, str]] = set()
+        self._tries: dict[str, int] = {}
         self._queue: Queue[str] = Queue(clock)
         self._worker = Worker(self._queue, self._check, Backoff(clock), noun="row")
 
@@ -40,24 +45,33 @@ class RowChecks:
             return
         if state == "absent":
             log.info("kind", row=name, problem="it is not served; waiting for its CRD")
+        self._tries.pop(name, None)
         self._queue.add(name)
 
     async def run(self) -> None:
         await self._worker.run()
 
-    async def _check(self, name: str) -> None:
+    async def _check(self, name: str) -> float | None:
         try:
             problems = await problems_of(self._client, self._rows[name])
         except ApiError:
-            return  # Its watch reports that.
+            return None  # Its watch reports that.
+        if problems is None:
+            tries = self._tries[name] = self._tries.get(name, 0) + 1
+            return AGAIN if tries < TRIES else None
         for problem in problems:
             if (name, problem) not in self._reported:
                 self._reported.add((name, problem))
                 log.warning("kind", row=name, problem=problem)
+        return None
 
 
-async def problems_of(client: Client, row: Row) -> list[str]:
-    """What is wrong with a row, as far as the API server tells; nothing of what is not served."""
+async def problems_of(client: Client, row: Row) -> list[str] | None:
+    """What is wrong with a row, as far as the API server tells; nothing of what is not served.
+
+    `None`: the server tells nothing of the kind, or publishes no schema of it. Of a new CRD it does
+    so a moment after it serves the kind.
+    """
     served = await discovery.resources(client, row.group, row.version)
     if served is None:
         versions = await discovery.versions(client, row.group)
@@ -66,13 +80,15 @@ async def problems_of(client: Client, row: Row) -> list[str]:
         return [f"version: {row.group} has no {row.version}; it has {', '.join(versions)}"]
     named = [one for one in served if one.kind == row.kind and "/" not in one.name]
     if not named:
-        return []
+        return None
     if row.plural not in {one.name for one in named}:
         return [f"resource: {row.kind} is not {row.plural}; it is {named[0].name}"]
     if not named[0].namespaced:
         return [f"kind: {row.kind} is in no namespace, and what rolls has to be in one"]
     document = await _document(client, row)
-    return schemas.problems(row, document) if document else []
+    if document is None or not schemas.tells_of(row, document):
+        return None
+    return schemas.problems(row, document)
 
 
 async def _document(client: Client, row: Row) -> schemas.Document | None:

@@ -56,6 +56,10 @@ _schema = msgspec.json.Decoder(_Schema)
 _REFERENCE = "#/components/schemas/"
 
 
+def tells_of(row: Kind | SourceKind, document: Document) -> bool:
+    return _root(row, document) is not None
+
+
 def problems(row: Kind | SourceKind, document: Document) -> list[str]:
     """A sentence for each path of a row that its kind cannot have."""
     root = _root(row, document)

@@ -1,19 +1,27 @@
 """Who counts: which namespaces, workloads and sources, and what a Namespace says for all in it."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from fnmatch import fnmatchcase
 
 import msgspec
 
+from reroll.core.dialects.annotations import SourcePolicy
+from reroll.core.dialects.policy_rows import Policies
 from reroll.core.dialects.rows import Options
 from reroll.core.dialects.table import ALL, DIALECTS, Dialects
+from reroll.core.model.gates import Gate
+from reroll.core.model.key import Key
 from reroll.core.model.metadata import Metadata
+from reroll.core.model.pace import Limits, OnFailure, Pace
+from reroll.core.model.windows import Calendar
+from reroll.core.policy.notice import Notice
 from reroll.core.policy.patterns import Pattern
 from reroll.core.policy.policy import Policy
 from reroll.core.policy.selectors import Selector, parse_selector
 from reroll.core.tables.annotations import DOMAIN
 from reroll.core.tables.catalog import Tables
 from reroll.core.tables.kinds import Strategy
+from reroll.engine.defaults import UNSAID, Defaults
 from reroll.settings.table import Settings
 
 
@@ -27,12 +35,29 @@ class Scope(msgspec.Struct, frozen=True):
     selector: Selector = Selector()
     workloads: Selector = Selector()
     sources: Selector = Selector()
+    limits: Limits = Limits()
+    gates: tuple[Gate, ...] = ()
+    defaults: Defaults | None = None
+    """Where rows of the settings say more than `default`."""
+    calendar: Calendar = Calendar()
+    notices: tuple[Notice, ...] = ()
     at_once: bool = False
     """Nobody waits for quiet: whoever looks does so once, and says when."""
 
     @property
     def tables(self) -> Tables:
         return self.dialects.options.tables
+
+    def default_for(self, workload: Key, labels: Mapping[str, str]) -> Policy:
+        """What a workload with these labels does unless its annotations say otherwise."""
+        return self.default if self.defaults is None else self.defaults.of(workload, labels)
+
+    def origins(self, workload: Key, labels: Mapping[str, str]) -> dict[str, str]:
+        """Which rows of the settings that default comes from, by field."""
+        return {} if self.defaults is None else self.defaults.origins(workload, labels)
+
+    def default_for_source(self, source: Key) -> SourcePolicy:
+        return UNSAID if self.defaults is None else self.defaults.of_source(source)
 
     def is_out_of_reach(self, pattern: Pattern) -> bool:
         """Whether it means a namespace that no watch tells about."""
@@ -41,22 +66,41 @@ class Scope(msgspec.Struct, frozen=True):
 
 
 def scope(settings: Settings, *, at_once: bool = False) -> Scope:
+    default = Policy(
+        enabled=True if settings.auto_all else None,
+        mounts_are_live=settings.mounts == "live",
+        strategy=Strategy(settings.strategy) if settings.strategy else None,
+        debounce=settings.debounce,
+        debounce_limit=settings.debounce_limit,
+        pin=settings.pins,
+        pace=_pace(settings),
+    )
+    rows, notices = settings.policies, settings.notices
     return Scope(
         at_once=at_once,
-        default=Policy(
-            enabled=True if settings.auto_all else None,
-            mounts_are_live=settings.mounts == "live",
-            strategy=Strategy(settings.strategy) if settings.strategy else None,
-            debounce=settings.debounce,
-            debounce_limit=settings.debounce_limit,
-            pin=settings.pins,
-        ),
+        default=default,
+        defaults=Defaults(default, rows, notices) if notices or rows != Policies() else None,
+        notices=notices,
+        limits=settings.limits,
+        calendar=settings.windows,
+        gates=settings.gates,
         dialects=dialects(settings),
         namespaces=settings.namespaces,
         exclude=settings.exclude_namespaces,
         selector=parse_selector(settings.namespace_selector) or Selector(),
         workloads=parse_selector(settings.workload_selector) or Selector(),
         sources=parse_selector(settings.source_selector) or Selector(),
+    )
+
+
+def _pace(settings: Settings) -> Pace:
+    return Pace(
+        max_parallel=settings.max_parallel,
+        soak=settings.soak,
+        deadline=settings.deadline,
+        on_failure=OnFailure(settings.on_failure) if settings.on_failure else None,
+        cooldown=settings.cooldown,
+        max_rolls=settings.max_rolls,
     )
 
 
@@ -85,6 +129,7 @@ def _plain(settings: Settings) -> frozenset[str]:
 class NamespaceInfo(msgspec.Struct, frozen=True, gc=False):
     annotations: dict[str, str]
     included: bool = True
+    """Its labels are those that were asked for, and it is not on its way out."""
     since: int = 0
     """The version of the Namespace that said so first."""
     labels: dict[str, str] = {}
@@ -108,7 +153,8 @@ class Namespaces:
     def observe(self, metadata: Metadata) -> None:
         name = metadata.name
         annotations = self._scope.dialects.words.relevant(metadata.annotations or {})
-        included = self._scope.selector.matches(metadata.labels or {})
+        is_going = metadata.deletion_timestamp is not None
+        included = not is_going and self._scope.selector.matches(metadata.labels or {})
         labels = {k: v for k, v in (metadata.labels or {}).items() if k.startswith(DOMAIN)}
         known, before = self._known.get(name), self.that_counts(name)
         if known is not None and (known.annotations, known.included) == (annotations, included):

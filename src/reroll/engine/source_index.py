@@ -14,6 +14,8 @@ class SourceIndex:
     def __init__(self, rows: Mapping[str, SourceKind]) -> None:
         self._known = KnownSources()
         self.rows = rows
+        self.paced: set[Key] = set()
+        """Those that say how their changes propagate."""
         self.keyring: dict[str, bytes] = {}
         """HMAC keys by id."""
 

@@ -1,10 +1,17 @@
 """What is kept of one source that a workload refers to: digests and versions, never content."""
 
+from collections.abc import Mapping
+from typing import Any
+
 import msgspec
 
+from reroll.core.dialects.annotations import SOURCE_ANNOTATIONS, SourcePolicy, parsed, with_values
+from reroll.core.model.approval import Approval
 from reroll.core.model.content import Content, Term
 from reroll.core.model.key import Key
+from reroll.core.model.pace import SourcePace
 from reroll.core.model.reference import Reference
+from reroll.core.model.timing import SourceTiming
 from reroll.core.observe.snapshot import Absence
 from reroll.engine.content import changed_keys, is_same
 
@@ -90,6 +97,27 @@ def continued(old: Content, new: Content) -> Content:
             new, changed=old.changed, changed_keys=old.changed_keys, created=old.created
         )
     return msgspec.structs.replace(new, changed_keys=changed_keys(old, new), created=False)
+
+
+def paced(kept: Content, annotations: Mapping[str, str] | None, usual: SourcePolicy) -> Content:
+    """With what is said of how its changes propagate: by its annotations, else by `usual`."""
+    values: dict[str, Any] = {}
+    bad = tuple(parsed(SOURCE_ANNOTATIONS, annotations or {}, values))
+    said = with_values(usual, values) if values else usual
+    if said == SourcePolicy() and not bad:
+        return kept
+    pace = None if said.pace == SourcePace() else said.pace
+    timing = None if said.timing == SourceTiming() else said.timing
+    approval = None if said.approval == Approval() else said.approval
+    problems = (*kept.problems, *bad)
+    return msgspec.structs.replace(
+        kept,
+        pace=pace,
+        timing=timing,
+        unpinned=said.unpinned,
+        approval=approval,
+        problems=problems,
+    )
 
 
 class KnownSources(dict[Key, SourceState]):

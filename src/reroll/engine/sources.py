@@ -31,7 +31,7 @@ from reroll.engine.content import (
 from reroll.engine.globs import Expanding, Globs
 from reroll.engine.scope import Scope
 from reroll.engine.source_index import SourceIndex
-from reroll.engine.source_state import SourceState, concerns, continued
+from reroll.engine.source_state import SourceState, concerns, continued, paced
 from reroll.engine.wants import DigestKeys, GlobMatches, MountReports, SourceContent, Want
 
 
@@ -65,6 +65,7 @@ class Sources(SourceIndex):
                 known.users.discard(user)
                 if not known.users and not self._globs.mean(source, known.allowed):
                     self._known.drop(source)
+                    self.paced.discard(source)
 
     def add_user(self, user: Key, source: Key, reference: Reference) -> None:
         """A workload uses one more source."""
@@ -201,6 +202,7 @@ class Sources(SourceIndex):
         wanted = Wanted(known.hashed, self._named_keys(key, known))
         dialects = self._scope.dialects
         new = yield from content_in_pieces(source, keyring, moment, dialects, wanted, kind)
+        new = paced(new, metadata.annotations, self._scope.default_for_source(key))
         if not self._scope.sources.matches(metadata.labels or {}):
             new = msgspec.structs.replace(new, ignored=True)
         if new.wholes and not new.knows(wanted.named()):
@@ -223,6 +225,7 @@ class Sources(SourceIndex):
         before = known.content
         wanted = Wanted(known.hashed, self._named_keys(key, known))
         new = mounted_content(key, reports, moment, self._scope.dialects, wanted)
+        new = paced(new, None, self._scope.default_for_source(key))
         marks = known.marks or frozenset()
         self.content_seen(key, msgspec.structs.replace(new, marks=marks), moment.by)
         if known.asked and known.content is not before:
@@ -248,9 +251,12 @@ class Sources(SourceIndex):
         if new == old:
             return
         known.content = new
+        is_paced = isinstance(new, Content) and new.pace is not None
+        (self.paced.add if is_paced else self.paced.discard)(key)
         known.gone = version if new is Absence.MISSING else 0
         first = old is Absence.UNREAD
-        for user in known.users:
+        # By name, so that a change reaches them in the order that `reroll plan` shows.
+        for user in sorted(known.users):
             if concerns(user, key, old, new):
                 self._notice(user, not first)
 

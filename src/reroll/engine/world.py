@@ -1,33 +1,35 @@
 """The state of the cluster, as much of it as matters: opted-in workloads and what they refer to.
 
-Watch events are folded in here, and each says only which workloads to look at again (`wake`).
-Nothing is kept of a workload that did not opt in, nor of a source that nobody refers to. One event
-loop, so no locks; every method here is synchronous.
+Watch events are folded in here, and each says only which workloads to look at again (`wake`). Of a
+workload that did not opt in, or a source that nobody refers to, nothing is kept. No method waits.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from datetime import timedelta
+from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 import msgspec
 
 from reroll.clock import Clock
-from reroll.core.dialects.rows import PolicyInput
 from reroll.core.model.key import Key
 from reroll.core.model.metadata import Manifest, Metadata
 from reroll.core.model.record import Record
+from reroll.core.model.timing import Hold
+from reroll.core.observe.health import Health, State
 from reroll.core.observe.snapshot import Keys, Snapshot
-from reroll.core.observe.workload import Workload, belongs_to_workload, workload
+from reroll.core.observe.workload import belongs_to_workload, workload
 from reroll.core.policy.policy import Policy
-from reroll.core.tables.annotations import ENABLED, STATE
+from reroll.core.tables.annotations import STATE
 from reroll.core.tables.kinds import Kind
+from reroll.engine.canaries import Canaries, is_within
 from reroll.engine.copies import Copies
 from reroll.engine.health import HealthIndex
 from reroll.engine.lenders import Lenders
 from reroll.engine.overlap import Overlap
-from reroll.engine.reach import consented, unreachable
+from reroll.engine.policies import Policies
+from reroll.engine.propagation import Propagation, with_propagation
 from reroll.engine.references import References
-from reroll.engine.scope import NOWHERE, NamespaceInfo, Namespaces, Scope
+from reroll.engine.scope import NOWHERE, Namespaces, Scope
+from reroll.engine.snapshots import standing
 from reroll.engine.tracked import Tracked, copies_of, has_leftovers, is_news
 from reroll.engine.wants import DigestKeys, NamespaceWorkloads, Want
 
@@ -59,29 +61,33 @@ class World:
         """Records that other writers removed are known, see `engine.record_backup`."""
         self.unrecorded: set[Key] = set()
         """Except for these: they may have had one."""
-        self._supposed: set[Key] = set()
         self.latest = 0
         """The highest version of any workload that was seen."""
         self.one_store = True
         """Whether versions of different kinds can be compared, see `stores`."""
+        self.hold: Hold | None = None
+        """Somebody holds everything, see `engine.cluster_hold`."""
         self._subscribers: dict[str, Callable[[Key], None]] = {}
-        self._clock = clock
-        self._scope = scope
+        self._clock, self.scope = clock, scope
         self.dialects, self.tables = scope.dialects, scope.tables
         self._wake, self._changed = wake, wake
+        self._completed: Callable[[Key], None] = lambda _: None
         self.lenders = Lenders(self.dialects.words, want)
-        self.health = HealthIndex()
+        self.policies = Policies(scope, self.lenders)
+        self.health, at_once = HealthIndex(clock), lambda key: wake(key, True)
+        self.canaries = Canaries(clock, self.tables, self.health, at_once)
         self.overlap = Overlap(lambda: want(DigestKeys()))
-        self.copies = Copies(lambda key: wake(key, True), want)
+        self.copies = Copies(at_once, want)
         self.references = References(
             scope,
             self.workloads,
             digest_keys,
             want=want,
             notice=self._notice,
-            wake=lambda key: wake(key, True),
+            wake=self._relinked,
         )
         self.sources = self.references.sources
+        self.propagation = Propagation(self, scope, at_once)
 
     # Workloads
 
@@ -107,18 +113,19 @@ class World:
             self.health.fold(kind, key, manifest)
         tracked = self.workloads.get(key)
         if tracked is not None and 0 < metadata.version < tracked.workload.version + watched:
-            # Older, or what a patch of ours was answered with: its echo brings nothing new.
-            return
+            return  # Older, or the echo of a patch of ours, which brings nothing new.
         info = self.namespaces.that_counts(metadata.namespace)
         if self.lends(kind, manifest):
             self._untrack(key)
+            self._lent(kind, key, manifest)
             return
         annotations = self.lenders.annotations(key, metadata.annotations or {})
-        counts = info is not None and self._scope.workloads.matches(metadata.labels or {})
+        counts = info is not None and self.scope.workloads.matches(metadata.labels or {})
         may_be_in = counts and (
-            self._may_be_in(annotations, info or NOWHERE, manifest) or self._has_pins(metadata)
+            self.policies.may_be_in(annotations, info or NOWHERE, manifest)
+            or self._has_pins(metadata)
         )
-        if not may_be_in and key not in self._supposed:
+        if not may_be_in and key not in self.policies.supposed:
             self._untrack(key)
             return
         if tracked is None and belongs_to_workload(metadata, self.tables):
@@ -127,7 +134,7 @@ class World:
 
     def suppose(self, keys: Iterable[Key]) -> None:
         """Keep these workloads as if they were opted in, whether or not they are."""
-        self._supposed.update(keys)
+        self.policies.supposed.update(keys)
 
     def workload_gone(self, key: Key) -> None:
         self.health.forget(key)
@@ -141,14 +148,8 @@ class World:
             self.health.forget(key)
             self.overlap.forget(key)
             self.copies.use(key, copies_of(tracked.workload), {})
+            self.propagation.drop(key)
             self._wake(key, False)  # Whoever remembers something about it can forget that.
-
-    def _may_be_in(
-        self, annotations: Mapping[str, str], info: NamespaceInfo, manifest: Manifest
-    ) -> bool:
-        """The quick answer, before anything is decoded. A bad value is looked at more closely."""
-        said = self.dialects.may_be_in(annotations, info.annotations, manifest.spec)
-        return bool(self._scope.default.enabled) if said is None else said
 
     def _has_pins(self, metadata: Metadata) -> bool:
         """Whether copies are left of it to look after, though it may not be in any more."""
@@ -166,13 +167,13 @@ class World:
         before, words = tracked.workload if tracked else None, self.dialects.words
         now = workload(kind, manifest, before, words=words, watched=arrival.watched)
         info = self.namespaces.that_counts(key.namespace) or NOWHERE
-        told = self._told(kind, now, info)
+        told = self.policies.input(kind, now, info, manifest)
         own = {k: v for k, v in told.workload.items() if k != STATE}
-        judged = own, told.template, info.annotations
+        judged = own, told.template, info.annotations, told.default
         same = tracked is not None and tracked.judged == judged
-        policy = tracked.policy if tracked and same else self._policy(told)
+        policy = tracked.policy if tracked and same else self.policies.policy(told)
         is_left = has_leftovers(policy) or self._has_pins(manifest.metadata)
-        if policy.enabled is not True and not is_left and key not in self._supposed:
+        if policy.enabled is not True and not is_left and key not in self.policies.supposed:
             self._untrack(key)
             return
         is_linked = before is not None and same and now.uses == before.uses
@@ -188,40 +189,50 @@ class World:
             self.references.use(key, tracked, policy, refs)
         if before is None or before.pins != now.pins:
             self.copies.use(key, copies_of(before), copies_of(now))
-        if isinstance(now.record, Record) and now.record.rolled:
-            self.health.fold(kind, key, manifest, rolled=True)
         tracked.workload, tracked.policy, tracked.judged = now, policy, judged
         if before is None or before.record_text != now.record_text:
-            tracked.record_changed(before, self._clock.now())
+            tracked.record_changed(before, self._clock.now(), watched=arrival.watched)
             if before is not None:
                 tracked.handovers += self.overlap.record_changed(before, now, self.keys)
+        news |= self._fold(kind, key, manifest, tracked)
         if news:
             self._wake(key, arrival.urgent)
+
+    def _fold(self, kind: Kind, key: Key, manifest: Manifest, tracked: Tracked) -> bool:
+        """How its rollout goes, and what follows from that; whether a verdict may depend on it."""
+        is_judged, record = self._is_judged(kind, tracked), tracked.workload.record
+        rolled = isinstance(record, Record) and record.rolled is not None
+        before = self.health.get(key)
+        news = self.health.fold(kind, key, manifest, rolled=rolled, judged=is_judged)
+        self.propagation.refresh(key)
+        if not is_judged and self.propagation.governs(key):
+            news = self.health.fold(kind, key, manifest, judged=True)
+            self.propagation.refresh(key)
+        return news and (self._is_judged(kind, tracked) or self._is_over(key, before))
+
+    def _is_judged(self, kind: Kind, tracked: Tracked) -> bool:
+        if self.propagation.governs(tracked.workload.key):
+            return True
+        return is_within(kind, tracked.workload, tracked.policy)
+
+    def _is_over(self, key: Key, before: Health | None) -> bool:
+        """Whether a rollout that nobody judges failed, or recovered; that one succeeded is told."""
+        now = self.health.get(key)
+        if now is None or before is None or now.state is before.state:
+            return False
+        if now.state is State.DONE and not before.is_over:
+            self._completed(key)
+        return State.FAILED in {now.state, before.state}
+
+    def _relinked(self, key: Key) -> None:
+        self.propagation.refresh(key)
+        self._wake(key, True)
 
     def policy_of(self, kind: Kind, manifest: Manifest) -> Policy:
         """What annotations and settings say of any workload, kept here or not."""
         seen = workload(kind, manifest, None, words=self.dialects.words)
         info = self.namespaces.that_counts(seen.key.namespace)
-        counts = info and self._scope.workloads.matches(manifest.metadata.labels or {})
-        if info is None or not counts:
-            return Policy()
-        return self.dialects.policy(self._told(kind, seen, info))
-
-    def _told(self, kind: Kind, seen: Workload, info: NamespaceInfo) -> PolicyInput:
-        own = self.lenders.annotations(seen.key, seen.annotations)
-        below = seen.template_annotations
-        return PolicyInput(seen.key, kind, own, below, info.annotations, self._scope.default)
-
-    def _policy(self, told: PolicyInput) -> Policy:
-        found = self.dialects.policy(told)
-        if found.enabled is not True and told.key in self._supposed:
-            enabled = {**told.workload, ENABLED: "true"}
-            supposed = self.dialects.policy(told._replace(workload=enabled))
-            problems = found.problems
-            found = msgspec.structs.replace(supposed, enabled=found.enabled, problems=problems)
-        if self._scope.at_once:
-            found = msgspec.structs.replace(found, debounce=timedelta())
-        return found
+        return self.policies.of(kind, seen, info, manifest)
 
     def lends(self, kind: Kind, manifest: Manifest) -> bool:
         """Whether it runs the template of another workload, which is told."""
@@ -229,6 +240,15 @@ class World:
         counts = kind.borrows_template and self.namespaces.that_counts(metadata.namespace)
         key = Key(kind.name, metadata.namespace, metadata.name)
         return bool(counts) and self.lenders.lend(kind, key, manifest)
+
+    def _lent(self, kind: Kind, key: Key, manifest: Manifest) -> None:
+        """How the rollout of a Deployment goes whose template another workload runs."""
+        borrower = self.lenders.borrower(key)
+        if borrower is None or not self.propagation.governs(borrower):
+            return
+        if self.health.fold(kind, key, manifest, judged=True):
+            self.propagation.refresh(borrower)
+            self._wake(borrower, True)
 
     # Sources
 
@@ -255,6 +275,10 @@ class World:
         """Have `wake(user)` called when a source changes that an object of this kind uses."""
         self._subscribers[kind] = wake
 
+    def on_complete(self, completed: Callable[[Key], None]) -> None:
+        """Call `completed(key)` when a rollout is complete that nobody judges."""
+        self._completed = completed
+
     def on_change(self, changed: Callable[[Key, bool], None]) -> None:
         """Call `changed(key, urgent)` instead of `wake` when what a workload uses changes."""
         self._changed = changed
@@ -266,43 +290,23 @@ class World:
                 wake(key)
             return
         if changed:
-            now = self._clock.now()
-            tracked.waiting_since = tracked.waiting_since or now
-            tracked.quiet_since = now
+            tracked.source_changed(self._clock.now())
+        self.propagation.refresh(key)
         (self._changed if changed else self._wake)(key, changed)
 
     # What one decision looks at
 
     def snapshot(self, key: Key, kind: Kind) -> Snapshot | None:
         """Everything about one workload; `None` when it is gone or no longer opted in."""
+        found = self.standing(key, kind)
+        if found is None or not found.governed:
+            return found
+        return with_propagation(found, self.propagation)
+
+    def standing(self, key: Key, kind: Kind | None = None) -> Snapshot | None:
+        """That, without what it has to know of other workloads."""
         tracked = self.workloads.get(key)
-        if tracked is None:
-            return None
-        home = key.namespace
-        refs, problems = consented(tracked.references, home, self.sources)
-        refs += tuple(self.references.unexpanded(tracked))
-        problems += unreachable(tracked.policy.named, home, self._scope, self.sources, refs)
-        problems += self.overlap.problems(key)
-        return Snapshot(
-            workload=tracked.for_decisions,
-            kind=kind,
-            policy=tracked.policy,
-            references=refs,
-            sources={ref.source: self.sources.content_for(ref.source, home) for ref in refs},
-            gone={ref.source: self.sources.gone_at(ref.source) for ref in refs},
-            keys=self.keys,
-            ordered=self.one_store,
-            secrets_at=self.sources.keyed_at((ref.source for ref in refs), home),
-            handovers=tracked.handovers,
-            restores_at=tracked.restores_at,
-            patterns=tuple(str(p) for p in tracked.policy.named if p.is_glob),
-            waiting_since=tracked.waiting_since,
-            quiet_since=tracked.quiet_since,
-            copies_missing=self.copies.missing(copies_of(tracked.workload)),
-            problems=problems,
-            records_known=self.records_known and key not in self.unrecorded,
-            crowded=tracked.is_crowded,
-        )
+        return standing(self, tracked, kind or self.tables.by_name[key.kind]) if tracked else None
 
     def waits(self, key: Key) -> None:
         """A change was noticed that nobody watched: its quiet time begins now."""

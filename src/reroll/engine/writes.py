@@ -7,7 +7,7 @@ a roll: it makes as many pods as one.
 from enum import Enum
 
 from reroll.controller.pace import Pacer, Rate
-from reroll.core.decide.actions import Evict, Reload
+from reroll.core.decide.actions import Evict, Reload, StayOn
 from reroll.core.decide.plan import Plan
 from reroll.core.model.key import Key
 
@@ -45,7 +45,8 @@ def write_of(plan: Plan) -> Write | None:
     """What has to have its turn before a plan is carried out; `None`: nothing, or not yet."""
     if not plan.actions or is_slow(plan):
         return None
-    return Write.RECORD if plan.strategy is None else Write.ROLL
+    makes_pods = plan.strategy is not None or plan.has(StayOn)
+    return Write.ROLL if makes_pods else Write.RECORD
 
 
 def is_slow(plan: Plan) -> bool:

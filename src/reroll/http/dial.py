@@ -4,13 +4,24 @@ import asyncio
 import base64
 import os
 import re
+import socket
 import ssl
+from contextlib import suppress
 from ipaddress import ip_address
 from typing import Any, NamedTuple, Self
 from urllib.parse import unquote, urlsplit
 
+from reroll.http.addresses import is_forbidden
 from reroll.http.connection import LONGEST_HEAD, Connection
-from reroll.http.errors import Garbled, HttpError, NoProxy, NoServer, ProxyRefused, Untrusted
+from reroll.http.errors import (
+    Forbidden,
+    Garbled,
+    HttpError,
+    NoProxy,
+    NoServer,
+    ProxyRefused,
+    Untrusted,
+)
 
 TIMEOUT = 10.0
 """Seconds within which a connection is made, or cannot be made."""
@@ -25,11 +36,16 @@ class Address(NamedTuple):
     port: int
     tls_name: str = ""
     proxy: str | None = None
+    is_checked: bool = False
+    """Whether it must not lead to one of the forbidden addresses, by whatever name."""
 
     @classmethod
-    def of(cls, url: str, *, tls_name: str = "", proxy: str | None = None) -> Self:
+    def of(
+        cls, url: str, *, tls_name: str = "", proxy: str | None = None, is_checked: bool = False
+    ) -> Self:
         parts = urlsplit(url)
-        return cls(parts.hostname or "", parts.port or _PORTS[parts.scheme], tls_name, proxy)
+        port = parts.port or _PORTS[parts.scheme]
+        return cls(parts.hostname or "", port, tls_name, proxy, is_checked)
 
     @property
     def name(self) -> str:
@@ -54,8 +70,10 @@ async def dial(to: Address, trust: ssl.SSLContext | None) -> Connection:
 
 async def _dialled(to: Address, trust: ssl.SSLContext | None) -> Connection:
     made = Connection()
+    if to.is_checked and is_forbidden(to.host):
+        raise Forbidden(to.authority)
     if to.proxy is None:
-        await _open(to, made, trust)
+        await (_open_checked if to.is_checked else _open)(to, made, trust)
     elif trust is None:
         await _to_proxy(to.proxy, made)
     else:
@@ -63,18 +81,21 @@ async def _dialled(to: Address, trust: ssl.SSLContext | None) -> Connection:
     return made
 
 
-async def _open(to: Address, protocol: asyncio.Protocol, trust: ssl.SSLContext | None) -> Any:
-    """The transport; a server with several addresses is tried at all of them."""
+async def _open(
+    to: Address, protocol: asyncio.Protocol, trust: ssl.SSLContext | None, at: str = ""
+) -> Any:
+    """The transport; a server with several addresses is tried at all of them, or `at` one."""
+    host = at or to.host
     try:
         transport, _ = await asyncio.get_running_loop().create_connection(
             lambda: protocol,
-            to.host,
+            host,
             to.port,
             ssl=trust,
             server_hostname=to.name if trust else None,
             # Of several addresses the first that answers; a single one is not raced with itself,
             # because a race that is cancelled in its last moment leaves its socket open.
-            happy_eyeballs_delay=None if _is_address(to.host) else 0.25,
+            happy_eyeballs_delay=None if _is_address(host) else 0.25,
         )
     except ssl.SSLCertVerificationError as problem:
         raise Untrusted(to.authority, problem.verify_message) from problem
@@ -83,6 +104,25 @@ async def _open(to: Address, protocol: asyncio.Protocol, trust: ssl.SSLContext |
     except OSError as problem:
         raise NoServer(f"cannot connect to {to.authority}: {_why(problem)}") from problem
     return transport
+
+
+async def _open_checked(
+    to: Address, protocol: asyncio.Protocol, trust: ssl.SSLContext | None
+) -> Any:
+    """Connect to what was looked up and found good; a name may lead elsewhere a moment later."""
+    try:
+        found = await asyncio.get_running_loop().getaddrinfo(
+            to.host, to.port, type=socket.SOCK_STREAM
+        )
+    except OSError as problem:
+        raise NoServer(f"cannot connect to {to.authority}: {_why(problem)}") from problem
+    hosts = list(dict.fromkeys(str(address[0]) for *_, address in found))
+    if not hosts or any(map(is_forbidden, hosts)):
+        raise Forbidden(to.authority)
+    for host in hosts[:-1]:
+        with suppress(NoServer):
+            return await _open(to, protocol, trust, host)
+    return await _open(to, protocol, trust, hosts[-1])
 
 
 def _is_address(host: str) -> bool:

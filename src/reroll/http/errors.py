@@ -30,6 +30,24 @@ class NoServer(HttpError):
     """A server cannot be reached; `__cause__` is the `OSError`."""
 
 
+class Forbidden(HttpError):
+    """Where no request of ours may go."""
+
+    def __init__(self, where: str) -> None:
+        super().__init__(
+            f"{where} leads to a link-local address or to the metadata of a cloud, "
+            "where reroll sends nothing; name another address"
+        )
+
+
+class BadRoute(HttpError):
+    """What is configured for a request cannot be used; asking again does not help."""
+
+
+class NoAnswer(HttpError):
+    """No whole answer came, or none in time."""
+
+
 class Untrusted(HttpError):
     """The certificate that somebody showed is not one that we trust."""
 

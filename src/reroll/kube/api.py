@@ -6,9 +6,10 @@ not here are built with `wire` and sent with `send`.
 """
 
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
-from dataclasses import replace
 from functools import cache
 from typing import Any, TypeVar, Unpack
+
+from msgspec.structs import replace
 
 from reroll.kube import wire
 from reroll.kube.client import Client

@@ -7,8 +7,8 @@ mapping. Where to look, first found: the named kubeconfig, $KUBECONFIG, the pod'
 
 import base64
 import ssl
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from os import pathsep
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,7 @@ from reroll.kube.plugin import Plugin
 from reroll.kube.tls import Contexts, Pem, Tls
 
 Headers = tuple[tuple[str, str], ...]
+IMPERSONATE = "Impersonate-"
 SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 
 
@@ -74,6 +75,21 @@ class Connection:
                 headers = (*headers, ("Authorization", f"Bearer {credential.token}"))
             self._last = last = Access(headers, trust, credential)
         return last
+
+    def with_token(self, token: str) -> "Connection":
+        """The same server for the owner of this token; it shows nothing of our own."""
+        if not token:
+            raise ConfigError("there is no token")
+        contexts = self._contexts.without_certificate() if self._contexts else None
+        return Connection(replace(self.route, headers=()), Fixed(Credential(token)), contexts)
+
+    def acting_as(self, user: str, groups: Sequence[str]) -> "Connection":
+        """The same server and credentials, to act as somebody else: impersonation."""
+        if not user:
+            raise ConfigError("there is no user to act as")
+        shown = tuple(one for one in self.route.headers if not one[0].startswith(IMPERSONATE))
+        acting = ((f"{IMPERSONATE}User", user), *((f"{IMPERSONATE}Group", one) for one in groups))
+        return Connection(replace(self.route, headers=shown + acting), self._source, self._contexts)
 
     def _trust(self, credential: Credential) -> ssl.SSLContext | None:
         if self._contexts is None:

@@ -8,10 +8,11 @@ import asyncio
 import asyncio.sslproto
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, nullcontext
-from dataclasses import dataclass
 from types import TracebackType
 from typing import Self, TypeVar
 from urllib.parse import urlsplit
+
+import msgspec
 
 from reroll import __version__
 from reroll.http.connection import Connection as HttpConnection
@@ -32,8 +33,7 @@ _NOT_READY = frozenset((401, 403, 429))
 """What an API server that has just started may answer to anything; 5xx is no better."""
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
+class Call(msgspec.Struct, frozen=True):
     """One request and how it was answered, for metrics."""
 
     request: Request

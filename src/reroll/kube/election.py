@@ -4,7 +4,6 @@ Pure: `kube.lease` reads and writes the Lease, and holds to what is decided here
 """
 
 import math
-from dataclasses import dataclass
 from enum import Enum
 from typing import Self
 
@@ -24,8 +23,7 @@ class Record(msgspec.Struct, frozen=True, rename="camel"):
     lease_transitions: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Timing:
+class Timing(msgspec.Struct, frozen=True):
     """All in seconds."""
 
     lease_duration: float
@@ -55,8 +53,7 @@ class Timing:
         return max(1, math.ceil(self.lease_duration))
 
 
-@dataclass(frozen=True, slots=True)
-class View:
+class View(msgspec.Struct, frozen=True):
     """What one contender knows; times are its own monotonic seconds."""
 
     record: Record | None = None

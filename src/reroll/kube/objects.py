@@ -86,6 +86,7 @@ class ContainerStatus(msgspec.Struct, gc=False, rename="camel"):
     state: ContainerState = msgspec.field(default_factory=ContainerState)
     last_state: ContainerState | None = None
     ready: bool = True
+    restart_count: int = 0
 
     @property
     def trouble(self) -> str:
@@ -165,6 +166,13 @@ class Pod(msgspec.Struct, gc=False):
             if one.trouble:
                 return one.trouble
         return "Failed" if status.phase == "Failed" else ""
+
+    @property
+    def crashes(self) -> int:
+        """How often a container was started again that does not run now, or is not ready."""
+        status = self.status
+        every = (*given(status.init_container_statuses), *given(status.container_statuses))
+        return max((one.restart_count for one in every if one.trouble), default=0)
 
 
 # Revisions

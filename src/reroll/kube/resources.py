@@ -27,9 +27,26 @@ LEASES = Resource("coordination.k8s.io", "v1", "leases", "Lease")
 INJECTIONS = Resource("reroll.dev", "v1alpha1", "injections", "Injection")
 """As in `core.model.injection`, which a controller without Injections does not load."""
 
+ANALYSIS_RUNS = Resource("argoproj.io", "v1alpha1", "analysisruns", "AnalysisRun")
+ANALYSIS_TEMPLATES = Resource("argoproj.io", "v1alpha1", "analysistemplates", "AnalysisTemplate")
+CLUSTER_ANALYSIS_TEMPLATES = Resource(
+    "argoproj.io", "v1alpha1", "clusteranalysistemplates", "ClusterAnalysisTemplate", False
+)
+
 ADMISSION_GROUP = "admissionregistration.k8s.io"
 WEBHOOKS = Resource(
     ADMISSION_GROUP, "v1", "mutatingwebhookconfigurations", "MutatingWebhookConfiguration", False
+)
+
+VALIDATING_POLICIES = Resource(
+    ADMISSION_GROUP, "v1", "validatingadmissionpolicies", "ValidatingAdmissionPolicy", False
+)
+VALIDATING_POLICY_BINDINGS = Resource(
+    ADMISSION_GROUP,
+    "v1",
+    "validatingadmissionpolicybindings",
+    "ValidatingAdmissionPolicyBinding",
+    False,
 )
 
 SELF_REVIEWS = Resource(

@@ -21,9 +21,11 @@ a watch made progress, so that a server that lists well and fails every watch is
 a pause.
 """
 
-from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Literal
+
+import msgspec
+from msgspec.structs import replace
 
 from reroll.kube.errors import (
     SILENCE,
@@ -52,8 +54,7 @@ class Phase(Enum):
     WATCH = "a watch from the last version seen"
 
 
-@dataclass(frozen=True, slots=True)
-class Pace:
+class Pace(msgspec.Struct, frozen=True):
     """How long to wait for what, in seconds."""
 
     backoff: float = 0.5
@@ -72,8 +73,7 @@ class Pace:
         return float(min(self.backoff * 2 ** min(failures - 1, 16), self.longest_backoff))
 
 
-@dataclass(frozen=True, slots=True)
-class State:
+class State(msgspec.Struct, frozen=True):
     """Where list and watch stand."""
 
     phase: Phase = Phase.STREAM
@@ -104,27 +104,23 @@ class State:
         return Phase.STREAM if self.streams else Phase.PAGES
 
 
-@dataclass(frozen=True, slots=True)
-class Opened:
+class Opened(msgspec.Struct, frozen=True):
     """The server accepted the request and begins to send."""
 
 
-@dataclass(frozen=True, slots=True)
-class Paged:
+class Paged(msgspec.Struct, frozen=True):
     """A page came, and more will."""
 
     continue_: str
 
 
-@dataclass(frozen=True, slots=True)
-class Listed:
+class Listed(msgspec.Struct, frozen=True):
     """All there is was seen, as of a version."""
 
     version: str
 
 
-@dataclass(frozen=True, slots=True)
-class Ended:
+class Ended(msgspec.Struct, frozen=True):
     """The server closed the stream."""
 
     version: str
@@ -132,8 +128,7 @@ class Ended:
     """Something came, or it was open for a while: no reason for a pause."""
 
 
-@dataclass(frozen=True, slots=True)
-class Failed:
+class Failed(msgspec.Struct, frozen=True):
     """A request or stream came to a bad end."""
 
     error: ApiError

@@ -6,12 +6,12 @@ passphrase.
 """
 
 import ssl
-import tempfile
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from reroll.clock import Clock
+from reroll.http.trust import trusting
 from reroll.kube.errors import ConfigError
 
 REREAD_SECONDS = 60.0
@@ -61,9 +61,6 @@ class Tls:
 def context(tls: Tls) -> ssl.SSLContext:
     """A new context; raises `ConfigError`."""
     made = _trusting(tls)
-    # Python 3.13 refuses authorities without an Authority Key Identifier; many clusters have one.
-    made.verify_flags &= ~ssl.VERIFY_X509_STRICT
-    made.minimum_version = ssl.TLSVersion.TLSv1_2
     if tls.insecure:
         made.check_hostname = False
         made.verify_mode = ssl.CERT_NONE
@@ -73,19 +70,17 @@ def context(tls: Tls) -> ssl.SSLContext:
 
 
 def _trusting(tls: Tls) -> ssl.SSLContext:
-    if tls.insecure:
-        return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    if tls.authority is None:
-        return ssl.create_default_context()
+    if tls.insecure or tls.authority is None:
+        return trusting()
     try:
-        text = tls.authority.read().decode("ascii").strip()
-        # Empty is no wish to Python, and then it trusts every public authority.
-        return ssl.create_default_context(cadata=text or "nothing")
-    except (ssl.SSLError, ValueError):
+        return trusting(tls.authority.read())
+    except ValueError:
         raise ConfigError(f"{tls.authority.label} holds no PEM certificate") from None
 
 
 def _show(made: ssl.SSLContext, certificate: Pem, key: Pem) -> None:
+    import tempfile  # Most have a token, and no key to hand over.
+
     with tempfile.NamedTemporaryFile(prefix="reroll-") as pair:
         pair.write(certificate.read() + b"\n" + key.read() + b"\n")
         pair.flush()
@@ -116,6 +111,10 @@ class Contexts:
         self._signature = tls.signature()
         self._looked_at = clock.monotonic()
         self._last: ssl.SSLContext | None = None
+
+    def without_certificate(self) -> "Contexts":
+        """The same trust, for somebody who shows no certificate of ours."""
+        return Contexts(replace(self._tls, certificate=None, key=None), self._clock)
 
     def current(self, certificate: bytes = b"", key: bytes = b"") -> ssl.SSLContext:
         """The context to use now; `certificate` and `key` stand in for those of the settings."""

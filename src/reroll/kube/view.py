@@ -32,13 +32,34 @@ class ListedWorkload(NamedTuple):
 class View:
     """A cluster as one command sees it; `gaps` are the sentences about what it could not see."""
 
-    def __init__(self, client: Client, namespace: str | None, home: str) -> None:
+    def __init__(
+        self,
+        client: Client,
+        namespace: str | None,
+        home: str,
+        *,
+        within: Sequence[str] = (),
+        keeper: Client | None = None,
+    ) -> None:
         self.client = client
         self.namespace = namespace
         """The namespace that was asked for; `None`: all."""
         self.home = home
         """The namespace of the context."""
+        self.within = () if namespace else tuple(within)
+        """Where all were asked for and may not be listed at once: these, one by one."""
+        self.keeper = keeper or client
+        """Reads what the controller keeps for itself: its digest keys, its hold, its records."""
         self.gaps: list[str] = []
+
+    def again(self) -> "View":
+        """The same, with gaps of its own."""
+        return View(self.client, self.namespace, self.home, within=self.within, keeper=self.keeper)
+
+    @property
+    def places(self) -> tuple[str | None, ...]:
+        """The namespaces that have to be listed; `None` stands for all of them."""
+        return self.within or (self.namespace,)
 
     async def every(
         self,
@@ -61,7 +82,14 @@ class View:
         **which: Unpack[Which],
     ) -> AsyncIterator[Sequence[T]]:
         """The same, a page at a time; `everywhere`: in all namespaces, whichever was asked for."""
-        namespace = None if everywhere or not resource.namespaced else self.namespace
+        places = (None,) if everywhere or not resource.namespaced else self.places
+        for place in places:
+            async for page in self._pages_of(place, resource, model, which):
+                yield page
+
+    async def _pages_of(
+        self, namespace: str | None, resource: Resource, model: type[T], which: Which
+    ) -> AsyncIterator[Sequence[T]]:
         try:
             async for page in api.pages(self.client, resource, namespace, model, **which):
                 self.gaps += [_odd(bad, resource) for bad in page.malformed]

@@ -77,6 +77,7 @@ class Following(TypedDict, total=False):
     """`None`: all."""
     metadata_only: bool
     label_selector: str | None
+    field_selector: str | None
     read_timeout: float
     page_size: int
     streaming: bool
@@ -111,6 +112,7 @@ class Watch(Generic[T]):
         self._clock = clock
         self._metadata_only = how.get("metadata_only", False)
         self._label_selector = how.get("label_selector")
+        self._field_selector = how.get("field_selector")
         self._read_timeout = how.get("read_timeout", READ_TIMEOUT)
         self._page_size = how.get("page_size", wire.PAGE)
         self._pace = how.get("pace", USUAL_PACE)
@@ -148,6 +150,7 @@ class Watch(Generic[T]):
             limit=self._page_size,
             continue_=self._now.continue_,
             label_selector=self._label_selector,
+            field_selector=self._field_selector,
             metadata_only=self._metadata_only,
         )
         try:
@@ -176,6 +179,7 @@ class Watch(Generic[T]):
             resource_version=self._now.version,
             send_initial_events=self._now.phase is Phase.STREAM,
             label_selector=self._label_selector,
+            field_selector=self._field_selector,
             timeout_seconds=int(self._clock.jitter(self._pace.longest_stream)),
             metadata_only=self._metadata_only,
         )

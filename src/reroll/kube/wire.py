@@ -5,7 +5,6 @@ and an empty name is refused, because it would turn one object's path into that 
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal, TypedDict, Unpack
 from urllib.parse import quote
 
@@ -73,8 +72,7 @@ class Deletion(TypedDict, total=False):
     propagation: Propagation | None
 
 
-@dataclass(frozen=True, slots=True)
-class Resource:
+class Resource(msgspec.Struct, frozen=True):
     """One kind of object as the API serves it."""
 
     group: str
@@ -112,8 +110,7 @@ class Resource:
 PODS = Resource("", "v1", "pods", "Pod")
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
+class Request(msgspec.Struct, frozen=True):
     """All that is needed to send one request; `verb` and `resource` name it in metrics."""
 
     method: str

@@ -215,7 +215,7 @@ def names_notes(manifests: Manifests, names: ContentNames) -> Iterator[str]:
     """Which sources keep their names and why, and what does not follow a new one."""
     mentions: dict[Key, list[Mention]] = {}
     for mention in names.mentions:
-        if mention.source in names.kept or not mention.follows:
+        if mention.source in names.kept or mention.otherwise:
             mentions.setdefault(mention.source, []).append(mention)
     for key, (first, *more) in mentions.items():
         others = f" (and {len(more)} more)" if more else ""
@@ -223,10 +223,8 @@ def names_notes(manifests: Manifests, names: ContentNames) -> Iterator[str]:
         if key in names.kept:
             yield f"{start} keeps its name, unless it has {NAMES}: always"
         elif key in names.new:
-            yield (
-                f"{start} is now {names.new[key]}, which this does not follow; describe the kind "
-                f"in --config, or keep the name with {NAMES}: never"
-            )
+            now = f"is now {names.new[key]}{first.otherwise}"
+            yield f"{start} {now}, or keep the name with {NAMES}: never"
     for reason in (UNUSED, EMPTY):
         keys = [shown(key) for key in manifests.sources if names.kept.get(key) == reason]
         if keys:

@@ -15,7 +15,7 @@ from reroll.manifests.text.errors import TextError
 from reroll.manifests.text.nodes import Path
 from reroll.manifests.text.scalars import value_of
 
-_BEGINS = re.compile(r"(?:[ \t]*+(?:#[^\n]*+)?\r?\n)*+(---(?=\s|$)|%)?")
+_BEGINS = r"(?:[ \t]*+(?:#[^\n]*+)?\r?\n)*+(---(?=\s|$)|%)?"
 
 
 def apply_edits(manifests: Manifests, edits: list[Edit]) -> bytes:
@@ -115,7 +115,7 @@ def _joined(texts: list[str]) -> str:
         if not parts:
             parts.append(text)
         elif text.strip():
-            found = _BEGINS.match(text)
+            found = re.match(_BEGINS, text)
             begins = found[1] if found else None
             broken = "\n" if parts[-1] and not parts[-1].endswith("\n") else ""
             mark = {"---": "", "%": "...\n"}.get(begins or "", "---\n")

@@ -21,8 +21,7 @@ from reroll.manifests.text.scalars import value_of
 
 KIND = "Render"
 GROUP = "reroll.dev"
-_LIST = re.compile(rb"""kind["']?\s*:\s*["']?ResourceList\b""")
-_CAMEL = re.compile(r"(?<=[a-z])([A-Z])")
+_CAMEL = r"(?<=[a-z])([A-Z])"
 
 
 def _boolean(value: Any) -> bool:
@@ -56,12 +55,10 @@ OPTIONS: dict[str, Callable[[Any], Any]] = {
 """The flags that a function config can set."""
 
 
-def resource_list(given: list[Input]) -> Node | None:
+def resource_list(given: Input) -> Node | None:
     """The ResourceList, if that is the input: then a tool calls us as a function."""
-    if len(given) != 1 or not _LIST.search(given[0].data):
-        return None
     try:
-        document = next(compose(decoded(given[0])), None)
+        document = next(compose(decoded(given)), None)
         is_list = document and text_at(document.root, ("kind",)) == "ResourceList"
     except (TextError, BadInputError):
         return None
@@ -79,7 +76,7 @@ def configured(options: Options, root: Node) -> Options:
         raise BadInputError(f"functionConfig: {error}") from None
     values = {}
     for name, value in _settings(config or {}).items():
-        flag = _CAMEL.sub(r"-\1", str(name)).lower()
+        flag = re.sub(_CAMEL, r"-\1", str(name)).lower()
         if flag not in OPTIONS:
             known = ", ".join(OPTIONS)
             raise BadInputError(f"functionConfig: there is no {name!r}; use {known}")

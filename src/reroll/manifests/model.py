@@ -8,9 +8,7 @@ import msgspec
 
 from reroll.core.model.content import Content
 from reroll.core.model.key import Key
-from reroll.core.policy.policy import Policy
 from reroll.core.policy.references import Use
-from reroll.core.revisions.content_names import Named, claimed
 from reroll.core.tables.annotations import ENABLED
 from reroll.core.tables.kinds import Kind
 from reroll.core.tables.source_kinds import SourceKind
@@ -21,6 +19,8 @@ from reroll.manifests.text.nodes import Node, Path, at
 from reroll.manifests.text.scalars import value_of
 
 if TYPE_CHECKING:
+    from reroll.core.policy.policy import Policy
+    from reroll.core.revisions.content_names import Named
     from reroll.manifests.places import Place
     from reroll.manifests.uses import Mention
 
@@ -53,9 +53,18 @@ class ManifestObject(msgspec.Struct, frozen=True, gc=False):
     annotations: dict[str, str]
     labels: dict[str, str]
 
-    def claim(self) -> Named | None:
+    def claim(self) -> "Named | None":
         """What its name says, if it is a content name."""
+        from reroll.core.revisions.content_names import claimed
+
         return claimed(self.key.name, self.labels, self.annotations)
+
+    @property
+    def is_renewed(self) -> bool:
+        """Each deploy makes a new one."""
+        return not self.key.name or any(
+            name in self.annotations and text in self.annotations[name] for name, text in _RENEWED
+        )
 
 
 class ManifestSource(msgspec.Struct, frozen=True, gc=False):
@@ -72,11 +81,16 @@ class ManifestWorkload(msgspec.Struct, frozen=True, gc=False):
     object: ManifestObject
     kind: Kind
     uses: tuple[Use, ...]
-    policy: Policy = Policy()
+    policy: "Policy | None" = None
+    """What annotations of ours ask for; `None`: there are none, as on most."""
 
     @property
     def key(self) -> Key:
         return self.object.key
+
+    @property
+    def is_opted_out(self) -> bool:
+        return self.policy is not None and self.policy.enabled is False
 
     @property
     def is_frozen(self) -> bool:
@@ -84,12 +98,8 @@ class ManifestWorkload(msgspec.Struct, frozen=True, gc=False):
 
         A Job, unless it is a new one each time, or its owner asks for it by annotation.
         """
-        if not self.kind.fixed or not self.key.name:
-            return False
-        annotations = self.object.annotations
-        return annotations.get(ENABLED) != "true" and not any(
-            name in annotations and text in annotations[name] for name, text in _RENEWED
-        )
+        asked = self.object.annotations.get(ENABLED) == "true"
+        return self.kind.fixed and not asked and not self.object.is_renewed
 
     def template(self) -> Any:
         """The pod template as values."""

@@ -20,7 +20,7 @@ def _spellings(char: str) -> str:
     return rf"(?:{re.escape(char)}|\\(?:{re.escape(char)}|[xuU]0*{code}))"
 
 
-_ESCAPE = re.compile(r"\\[/xuU\s]")
+_ESCAPE = r"\\[/xuU\s]"
 
 
 @cache
@@ -34,7 +34,7 @@ def may_request_names(text: str) -> bool:
     if NAMES in text:
         return True
     # The search for escaped names is slow, and most texts have no such escapes.
-    return bool(_ESCAPE.search(text) and _escaped_names().search(text))
+    return bool("\\" in text and re.search(_ESCAPE, text) and _escaped_names().search(text))
 
 
 def keep_only(node: Node, paths: Iterable[Path]) -> None:

@@ -10,13 +10,11 @@ from typing import Any
 
 import msgspec
 
-from reroll.core.dialects.reroll import policy
 from reroll.core.model.key import Key
 from reroll.core.model.podspec import PodTemplate, without_nulls
 from reroll.core.policy.beside import named
-from reroll.core.policy.policy import Policy
 from reroll.core.policy.references import Use, uses
-from reroll.core.tables.annotations import DOMAIN
+from reroll.core.tables.annotations import DOMAIN, concern_us
 from reroll.core.tables.kinds import Kind
 from reroll.core.tables.source_kinds import SourceKind
 from reroll.manifests.matching import AmbiguousError, Matcher
@@ -40,7 +38,6 @@ from reroll.manifests.text.nodes import (
     Node,
     Path,
     ScalarNode,
-    at,
     child,
     is_merge,
     is_null,
@@ -49,11 +46,12 @@ from reroll.manifests.text.nodes import (
     resolve,
     resolve_at,
     text_at,
+    text_of,
 )
 from reroll.manifests.text.scalars import key_of, meaning, value_of
 
 MARK = "\ufeff"
-_STEP = re.compile(r"\.([^.\[`]+)|\[(\d+)\]")
+_STEP = r"\.([^.\[`]+)|\[(\d+)\]"
 _UNRENDERED = (
     "a template that was not rendered ({{ … }}); render it first, e.g. with `helm template`"
 )
@@ -135,6 +133,11 @@ class _Reader:
     def _with_policy(self, workload: ManifestWorkload) -> ManifestWorkload:
         own, key = workload.object.annotations, workload.key
         namespace = self.manifests.namespaces.get(key.namespace, {})
+        if not concern_us((*own, *namespace)):
+            return workload
+        from reroll.core.dialects.reroll import policy
+        from reroll.core.policy.policy import Policy
+
         found = policy(own, namespace, Policy(), key, self._options.custom.tables)
         where = self.manifests.where(workload.object) if found.problems else ""
         self._problems += (f"{where}: {problem.sentence}" for problem in found.problems)
@@ -145,14 +148,14 @@ class _Reader:
 
         What is renamed in the middle of kustomize's build is named as the build will name it.
         """
-        if workload.policy.enabled is False:
+        if workload.is_opted_out:
             return workload
         uses = []
         for use in workload.uses:
             source = self._match(matcher, workload, use.kind, use.name)
             name = source.name if source else use.name
             uses.append(use if name == use.name else msgspec.structs.replace(use, name=name))
-        for pattern in workload.policy.sources:
+        for pattern in workload.policy.sources if workload.policy else ():
             if not (pattern.is_glob or pattern.namespace):
                 self._match(matcher, workload, pattern.kind, pattern.name)
         return msgspec.structs.replace(workload, uses=tuple(uses))
@@ -188,14 +191,15 @@ class _Reader:
                 self._problems.append(self._sentence(number, error))
 
     def _add_object(self, number: int, document: Document, path: Path, node: Node) -> None:
-        kind = _text(node, ("kind",))
+        kind = _text(node, "kind")
         if not kind:
             return  # What has no kind is nothing that matters here.
-        group = _text(node, ("apiVersion",)).rpartition("/")[0]
-        namespace = _text(node, ("metadata", "namespace")) or self._options.namespace
-        key = Key(kind, namespace, _text(node, ("metadata", "name")))
-        annotations = _texts(node, ("metadata", "annotations"))
-        labels = _texts(node, ("metadata", "labels"))
+        group = _text(node, "apiVersion").rpartition("/")[0]
+        metadata = child(node, "metadata")
+        namespace = _text(metadata, "namespace") or self._options.namespace
+        key = Key(kind, namespace, _text(metadata, "name"))
+        annotations = _texts(metadata and child(metadata, "annotations"))
+        labels = _texts(metadata and child(metadata, "labels"))
         added = ManifestObject(number, document, path, node, group, key, annotations, labels)
         self.manifests.objects.append(added)
         if (group, kind) == ("", "Namespace"):
@@ -230,7 +234,7 @@ class _Reader:
 
 def _template_uses(added: ManifestObject, kind: Kind, node: Node) -> Iterator[Use]:
     try:
-        template = msgspec.convert(without_nulls(value_of(node)), PodTemplate)
+        template = _pod_template(value_of(node))
     except msgspec.ValidationError as error:
         path = ".".join(kind.template)
         raise TextError(
@@ -240,9 +244,17 @@ def _template_uses(added: ManifestObject, kind: Kind, node: Node) -> Iterator[Us
     return uses(template.spec) if template.spec else iter(())
 
 
+def _pod_template(value: Any) -> PodTemplate:
+    """Nulls are where most types expect them: only where one is not, all are taken out."""
+    try:
+        return msgspec.convert(value, PodTemplate)
+    except msgspec.ValidationError:
+        return msgspec.convert(without_nulls(value), PodTemplate)
+
+
 def _field_at(node: Node, problem: str) -> Node:
     """The node that a decoder complains about: its path is at the end, `$.spec.volumes[0]`."""
-    for name, index in _STEP.findall(problem.rpartition("`$")[2]):
+    for name, index in re.findall(_STEP, problem.rpartition("`$")[2]):
         items = [each for each in items_at(node, ()) or () if not is_null(each)]
         node = (child(node, name) if name else items[int(index)]) or node
     return node
@@ -261,21 +273,25 @@ def _objects(path: Path, node: Node) -> Iterator[tuple[Path, Node]]:
         yield path, node
 
 
-def _text(node: Node, path: Path) -> str:
-    found, text = at(node, path), text_at(node, path)
-    if found is not None and "{{" in text:
+def _text(node: Node | None, name: str) -> str:
+    """The text of an entry, if there is one."""
+    found = child(node, name) if node is not None else None
+    if found is None:
+        return ""
+    text = text_of(found)
+    if "{{" in text:
         raise TextError(found.start, _UNRENDERED)
     return text
 
 
-def _texts(node: Node, path: Path) -> dict[str, str]:
+def _texts(node: Node | None) -> dict[str, str]:
     """The entries of a mapping that are text; of two with one name the last."""
-    here = resolve_at(node, path)
+    here = resolve(node) if node is not None else None
     if not isinstance(here, MappingNode):
         return {}
     values: dict[str, Any] = {}
     for merged in reversed([*merged_into(here)]):
-        values |= _texts(merged, ())
+        values |= _texts(merged)
     for key, each in here.pairs():
         if is_merge(key):
             continue

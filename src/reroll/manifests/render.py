@@ -91,7 +91,7 @@ def checksum_edits(
     workloads = [
         (workload, references_of(workload, contents))
         for workload in manifests.workloads
-        if workload.policy.enabled is not False
+        if not workload.is_opted_out
     ]
     refuse([p for each in workloads for p in _forbidden(manifests, each, contents)])
     if options.strict:

@@ -32,7 +32,7 @@ def summary(
 def frozen(manifests: Manifests) -> Iterator[str]:
     """Jobs that use sources of the stream and get no checksum."""
     for workload in manifests.workloads:
-        if not workload.is_frozen or workload.policy.enabled is False:
+        if not workload.is_frozen or workload.is_opted_out:
             continue
         home = workload.key.namespace
         sources = {manifests.meant(Key(use.kind, home, use.name)) for use in workload.uses}

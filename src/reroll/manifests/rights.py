@@ -14,6 +14,8 @@ from reroll.manifests.text.nodes import Node, items_at, text_at
 _GROUP = "rbac.authorization.k8s.io"
 _VERBS = frozenset(("get", "list", "watch", "update", "patch", "*"))
 _KINDS = {TABLES.sources_by_name[kind].plural: kind for kind in ("ConfigMap", "Secret")}
+_ACCOUNTS = "system:serviceaccounts"
+"""The group of all service accounts, and with `:namespace` of those there."""
 _BUILT_IN = {
     **dict.fromkeys(("cluster-admin", "admin", "edit"), frozenset(_KINDS.values())),
     "view": frozenset(("ConfigMap",)),
@@ -38,7 +40,7 @@ def readable(manifests: Manifests, sources: Iterable[Key]) -> Iterator[tuple[Key
         for account in _accounts(binding) if kinds else ():
             for key in sources:
                 if key.kind in kinds and _reaches(binding, account, key):
-                    who = f"ServiceAccount {account.name}"
+                    who = f"{account.kind} {account.name}"
                     what = f"{shown(binding.key)} lets {who} read every {key.kind} there"
                     yield key, manifests.where(binding), what
 
@@ -75,9 +77,11 @@ def _bound(binding: ManifestObject, roles: Roles) -> frozenset[str]:
 
 def _accounts(binding: ManifestObject) -> Iterator[Key]:
     for subject in items_at(binding.node, ("subjects",)) or ():
-        if text_at(subject, ("kind",)) == "ServiceAccount":
-            namespace = text_at(subject, ("namespace",)) or binding.key.namespace
-            yield Key("ServiceAccount", namespace, text_at(subject, ("name",)))
+        kind, name = text_at(subject, ("kind",)), text_at(subject, ("name",))
+        if kind == "ServiceAccount":
+            yield Key(kind, text_at(subject, ("namespace",)) or binding.key.namespace, name)
+        elif kind == "Group" and name.startswith(_ACCOUNTS):
+            yield Key(kind, name.removeprefix(_ACCOUNTS).lstrip(":"), name)
 
 
 def _reaches(binding: ManifestObject, account: Key, source: Key) -> bool:

@@ -6,10 +6,9 @@ Its values are read as the API server would read them, digested and dropped here
 import base64
 import binascii
 
-from reroll.core.dialects.reroll import ignores, namespaces_in
 from reroll.core.model.content import Content
 from reroll.core.model.digest import value_digests
-from reroll.core.tables.annotations import ALLOW_FROM, IGNORE
+from reroll.core.tables.annotations import ALLOW_FROM, IGNORE, concern_us
 from reroll.core.tables.source_kinds import SOURCE_KINDS, SourceKind, Watched
 from reroll.manifests.text.errors import TextError
 from reroll.manifests.text.nodes import (
@@ -41,6 +40,10 @@ def content(
     """What is kept of a source. `key` is the HMAC key for kinds that are digested with one."""
     values = values_of(kind, node)
     digests = value_digests(values, key if kind.keyed else None)
+    if not concern_us(annotations):
+        return Content({"": digests})
+    from reroll.core.dialects.reroll import ignores, namespaces_in
+
     try:
         ignored = ignores(annotations)
     except ValueError as error:

@@ -2,8 +2,8 @@
 
 A program knows the name from an argument or a variable, or reads sources by name or by label with
 the rights of its service account. A controller reads what an Ingress, a StorageClass or a custom
-resource names. The template of a Job cannot be changed. Whatever is seen keeps a name as it is, so
-this may find too much: then pods roll by a checksum instead.
+resource names. A Pod and the template of a Job cannot be changed. Whatever is seen keeps a name as
+it is, so this may find too much: then pods roll by a checksum instead.
 """
 
 import re
@@ -42,6 +42,7 @@ _BUILT_IN = frozenset(
 )
 """Groups whose kinds name sources in known fields only."""
 _RBAC = "rbac.authorization.k8s.io"
+_POD = ("", "Pod")
 _READ_BY_CONTROLLERS = frozenset(
     key for key in FIELDS if key[1] != "ServiceAccount" and key[0] != _RBAC
 )
@@ -56,6 +57,7 @@ _SOURCE = re.compile(r"config|secret|credential|cert", re.IGNORECASE)
 _KINDS_BY_WORD = {"configmap": "ConfigMap", "secret": "Secret", "credential": "Secret"}
 _SELECTORS = frozenset(("labels", "matchLabels", "matchExpressions", "nodeSelector"))
 _CONTAINERS = ("containers", "initContainers", "ephemeralContainers")
+_TEXTS = frozenset(("args", "command", "env"))
 _KINDS = ("ConfigMap", "Secret")
 
 
@@ -66,8 +68,8 @@ class Mention(NamedTuple):
     where: str
     what: str
     """`Role shop/web gives access to it by name`."""
-    follows: bool = False
-    """The field is known, so that it can follow if that is asked for."""
+    otherwise: str = ", which this does not follow; describe the kind in --config"
+    """What to say if the name is a new one nevertheless; nothing, if it can follow."""
 
 
 class Uses:
@@ -78,7 +80,7 @@ class Uses:
     ) -> None:
         self._manifests = manifests
         self._custom = custom
-        self._sources = frozenset(sources)
+        self._sources = dict.fromkeys(sources)
         self._by_name: dict[str, list[Key]] = {}
         for key in self._sources:
             self._by_name.setdefault(key.name, []).append(key)
@@ -97,24 +99,31 @@ class Uses:
             type_ = holder.group, holder.key.kind
             if template := specs.get(type_):
                 yield from self._in_pod(holder, (*template, "spec"))
-            elif type_ == ("", "Pod"):
+            elif type_ == _POD:
                 yield from self._in_pod(holder, ("spec",))
             elif holder.group not in _BUILT_IN or type_ in _READ_BY_CONTROLLERS:
                 yield from self._in_fields(holder)
 
     def _in_known_fields(self) -> Iterator[Mention]:
-        frozen = {id(each.object): each for each in self._manifests.workloads if each.is_frozen}
+        frozen = {id(each.object) for each in self._manifests.workloads if each.is_frozen}
+        frozen |= {
+            id(each)
+            for each in self._manifests.objects
+            if (each.group, each.key.kind) == _POD and not each.is_renewed
+        }
         for place in self._known:
-            holder, what = place.holder, ""
+            holder, kind, what, otherwise = place.holder, place.holder.key.kind, "", ""
             if holder.group == _RBAC:
                 what = "gives access to it by name"
-            elif (holder.group, holder.key.kind) in _READ_BY_CONTROLLERS:
+            elif (holder.group, kind) in _READ_BY_CONTROLLERS:
                 what = "names it, and a controller reads that"
             elif id(holder) in frozen:
-                what = "names it, and its template cannot be changed once it is in the cluster"
+                what = f"names it, and a {kind} cannot be changed once it is in the cluster"
+                otherwise = f"; delete the {kind} before each deploy that changes it"
             for key in place.sources if what else ():
                 if key in self._sources:
-                    yield self._mention(key, holder, place.node, what, follows=True)
+                    mention = self._mention(key, holder, place.node, what)
+                    yield mention._replace(otherwise=otherwise)
 
     # Arguments and variables
 
@@ -175,7 +184,7 @@ class Uses:
             if id(node) in self._followed or is_null(node):
                 continue
             last = str(path[-1]) if path else ""
-            if {"args", "command", "env"} & {*path}:
+            if _TEXTS & {*path} and "valueFrom" not in path:
                 yield from self._in_text(holder, node, last, what)
             elif not _SELECTORS & {*path} and path[:1] not in {("kind",), ("apiVersion",)}:
                 yield from self._in_field(holder, path, node, parent)
@@ -202,11 +211,9 @@ class Uses:
                 field = ".".join(step for step in map(str, path) if step != EACH)
                 yield self._mention(key, holder, node, f"names it in {field}, which is not known")
 
-    def _mention(
-        self, key: Key, holder: ManifestObject, node: Node, what: str, *, follows: bool = False
-    ) -> Mention:
+    def _mention(self, key: Key, holder: ManifestObject, node: Node, what: str) -> Mention:
         where = self._manifests.position(holder.input, node.start)
-        return Mention(key, where, f"{shown(holder.key)} {what}", follows)
+        return Mention(key, where, f"{shown(holder.key)} {what}")
 
 
 def _together(one: str, other: str) -> bool:

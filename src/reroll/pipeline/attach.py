@@ -37,6 +37,7 @@ class Selection(NamedTuple):
     configs: Sequence[tuple[str, str]] = ()
     """Kind and name of the only ones to look at; none: all."""
     patience: timedelta = timedelta()
+    dry_run: bool = False
 
 
 class Deployed(NamedTuple):
@@ -118,7 +119,9 @@ async def attach(
         for one in workloads
         if one.is_ready and one.lacks_revision(names.get(one.key.namespace, frozenset()))
     ]
-    return Attached(await _attach_all(view, workloads, configs, names), gaps, late, paused)
+    dry_run = selection.dry_run
+    results = await _attach_all(view, workloads, configs, names, dry_run=dry_run)
+    return Attached(results, gaps, late, paused)
 
 
 def of_workload(uid: str, revisions: Iterable[Revision]) -> list[Revision]:
@@ -207,6 +210,8 @@ async def _attach_all(
     workloads: list[Deployed],
     configs: Mapping[Key, Stub],
     names: Mapping[str, frozenset[str]],
+    *,
+    dry_run: bool,
 ) -> list[Result]:
     wanted: dict[Key, list[tuple[Key, OwnerRef]]] = {}
     order: dict[str, int] = {}
@@ -219,23 +224,25 @@ async def _attach_all(
                 if key in configs:
                     wanted.setdefault(key, []).append((one.key, owner))
     results = await aio.gather(
-        _attach_one(view, key, configs[key], those) for key, those in wanted.items()
+        _attach_one(view, key, configs[key], those, dry_run=dry_run)
+        for key, those in wanted.items()
     )
     flat = [one for several in results for one in several]
     return sorted(flat, key=lambda one: (one.workload, order[one.owner.uid], one.config))
 
 
 async def _attach_one(
-    view: View, key: Key, config: Stub, wanted: list[tuple[Key, OwnerRef]]
+    view: View, key: Key, config: Stub, wanted: list[tuple[Key, OwnerRef]], *, dry_run: bool
 ) -> list[Result]:
     missing = [owner for _, owner in wanted if not is_owned_by(config.metadata, owner.uid)]
     problem = ""
     try:
-        if missing:
+        if missing and not dry_run:
             await owners.change(view.client, resources.CONFIGS[key.kind], key, missing)
     except ApiError as error:
         problem = str(error)
-    done = "failed" if problem else "attached"
+    done = "would be attached" if dry_run else "attached"
+    done = "failed" if problem else done
     return [
         Result(workload, owner, key, done if owner in missing else "was attached", problem)
         for workload, owner in wanted

@@ -13,23 +13,28 @@ from reroll.clock import Clock
 from reroll.controller.report import Report
 from reroll.core.model.key import Key
 from reroll.core.model.metadata import Manifest, pick
-from reroll.core.observe.health import Health, State
+from reroll.core.observe.health import Health
 from reroll.core.observe.workload import Workload, workload
-from reroll.core.tables.kinds import Kind
+from reroll.core.tables.kinds import Kind, Strategy
 from reroll.engine.feeds import WorkloadFeed
 from reroll.engine.observer import Observer
+from reroll.engine.strategies.stuck_pods import pods_of
 from reroll.kube import resources
 from reroll.kube.aio import gather
 from reroll.kube.client import Client
 from reroll.kube.errors import AlreadyExists, ApiError, Conflict, Throttled, Unavailable
+from reroll.kube.objects import Pod
 from reroll.kube.watch import Watch
 from reroll.pipeline import pods
+from reroll.pipeline.verdict import ON_DELETE, Verdict, verdict
 from reroll.pipeline.work import Options, Stage, Work
 
 POLL = 0.5
 """Seconds between two reads where no watch is in force."""
 CONFIRM = 10.0
 """Seconds after which even a watch is not taken at its word."""
+LOOK = 3.0
+"""Seconds between two looks at pods: no watch brings their restarts."""
 PASSING = (AlreadyExists, Conflict, Throttled, Unavailable)
 """Errors that a later attempt may not meet."""
 
@@ -69,6 +74,8 @@ class Follow:
         self._world, self._options, self._hooks = observer.world, options, hooks
         self._watches: dict[tuple[str, str], Watch[Any]] = {}
         self._unreachable = False
+        self._confirmed: dict[Key, float] = {}
+        """When each was last read, in monotonic seconds."""
 
     # Watches
 
@@ -108,13 +115,17 @@ class Follow:
         runner = self._world.lenders.runner(work.key)
         news = self._world.health.follow(runner)
         news.clear()
-        seconds = CONFIRM if self._is_watched(runner) else POLL
+        is_watched = self._is_watched(runner)
+        seconds = LOOK if is_watched else POLL
         left = (deadline - self._clock.now()).total_seconds()
         try:
             async with asyncio.timeout(max(0.0, min(seconds, left))):
                 await news.wait()
         except TimeoutError:
-            if left > 0:
+            age = self._clock.monotonic() - self._confirmed.setdefault(
+                runner, self._clock.monotonic()
+            )
+            if left > 0 and (not is_watched or age >= CONFIRM):
                 await self.fetch(work, deadline, runner)
         return left > 0
 
@@ -126,35 +137,49 @@ class Follow:
         if manifest is None:
             return
         work.rolled = pick(manifest, work.kind.template)
-        replaces = self.workload(work).replaces_pods
-        if not self._options.wait or not replaces:
-            waits = "" if replaces else "its pods are replaced when they are deleted"
-            self.change(work, Stage.ROLLED, waits)
+        if not self._options.wait:
+            replaces = self.workload(work).replaces_pods
+            self.change(work, Stage.ROLLED, "" if replaces else ON_DELETE)
             return
         await self._until_over(work, deadline)
-
-    async def _until_over(self, work: Work, deadline: datetime) -> None:
-        while (health := await self.health(work, deadline)) is not None:
-            if self._judge(work, health):
-                return
-            if not await self.news(work, deadline):
-                await self._late(work)
-                return
 
     async def join(self, work: Work, deadline: datetime) -> None:
-        """A rollout that the controller or a deploy began is waited for too."""
-        kind = work.kind
-        is_known = kind.counts or kind.well or kind.observes
-        if not is_known or not self.workload(work).replaces_pods:
+        """Wait until a workload is complete and healthy that this run does not roll.
+
+        It is what it was before if it never had to be waited for, or if something holds it.
+        """
+        kind, stage, detail = work.kind, work.stage, work.detail
+        if not (kind.counts or kind.well or kind.observes) or not kind.replaces_pods:
             return
         await self.fetch(work, deadline)
-        health, stage = await self.health(work, deadline), work.stage
-        if health is None or not health.replacing:
+        health = await self.health(work, deadline)
+        if health is None or self._verdict(work, health).stage is Stage.ROLLED:
             return
         self.change(work, Stage.ROLLING, health.message)
-        await self._until_over(work, deadline)
-        if work.stage is Stage.ROLLED and stage is Stage.RECORDED:
-            self.change(work, stage, work.message)
+        is_replaced = await self._until_over(work, deadline)
+        is_rolled = is_replaced and stage is Stage.NOTHING
+        if work.stage is Stage.ROLLED and not is_rolled:
+            self.change(work, stage, detail)
+
+    async def _until_over(self, work: Work, deadline: datetime) -> bool:
+        """Whether pods were seen to be replaced."""
+        is_replaced = False
+        while (health := await self.health(work, deadline)) is not None:
+            is_replaced |= health.replaces
+            ill = await self.crash_loop(work) if health.updated and not health.is_over else ""
+            now = self._verdict(work, health, ill)
+            if health != work.health or now.is_over:
+                work.health = health
+                self.change(work, now.stage, now.detail)
+            if now.is_over:
+                break
+            if not await self.news(work, deadline):
+                await self._late(work)
+                break
+        return is_replaced
+
+    def _verdict(self, work: Work, health: Health, crash_loop: str = "") -> Verdict:
+        return verdict(health, crash_loop, replaces=self.workload(work).replaces_pods)
 
     async def health(self, work: Work, deadline: datetime) -> Health | None:
         """Of what runs its pods: itself, or the Rollout that has its template.
@@ -173,22 +198,37 @@ class Follow:
             return None
         return index.get(runner, lent=generation)
 
-    def _judge(self, work: Work, health: Health) -> bool:
-        """Whether its rollout is over, one way or the other."""
-        if health != work.health:
-            work.health = health
-            self.change(work, work.stage, health.message)
-        if not health.is_over:
-            return False
-        is_done = health.state is State.DONE
-        self.change(work, Stage.ROLLED if is_done else Stage.FAILED, health.message)
-        return True
+    async def crash_loop(self, work: Work) -> str:
+        """Which of its new pods end again and again, if that is to be a failure at once."""
+        if not self._options.fail_fast:
+            return ""
+        every = await pods_of(self._client, self.workload(work))
+        return pods.crash_loop(await self._new(work, every)) if pods.crash_loop(every) else ""
 
     async def _late(self, work: Work) -> None:
         """Time is up: failed if its pods say so, timed out if they may just be slow."""
-        trouble, is_broken = pods.trouble(await pods.pods_of(self._client, self.workload(work)))
+        every = await pods_of(self._client, self.workload(work))
+        trouble, is_broken = pods.trouble(await self._new(work, every))
         detail = "; ".join(filter(None, (work.detail, trouble)))
         self.change(work, Stage.FAILED if is_broken else Stage.TIMED_OUT, detail)
+
+    async def _new(self, work: Work, every: list[Pod]) -> list[Pod]:
+        """The pods that a roll made; all of them if that cannot be known."""
+        snapshot = self._observer.snapshot(work.key)
+        record = snapshot.record if snapshot else None
+        if record and record.how == Strategy.EVICT and record.rolled:
+            return pods.made_since(every, record.rolled)
+        key = self._world.lenders.runner(work.key)
+        kind = self._observer.kinds[key.kind]
+        try:
+            manifest = await self._observer.reader.workload(kind, key)
+        except PASSING:
+            return every
+        if manifest is None:
+            return every
+        return await pods.present(
+            self._client, pods.Runner(kind, self.workload(work), manifest), every
+        )
 
     async def fetch(
         self, work: Work, deadline: datetime, key: Key | None = None
@@ -203,6 +243,7 @@ class Follow:
                 self.met(error)
             else:
                 self.met(None)
+                self._confirmed[key] = self._clock.monotonic()
                 if manifest is None:
                     self.change(work, Stage.FAILED, "it was deleted")
                 return manifest

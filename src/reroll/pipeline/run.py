@@ -1,8 +1,9 @@
-"""Rolls the workloads of one run, waits for each, and goes back if one of them fails.
+"""Rolls the workloads of one run, waits for all of them, and goes back if one fails.
 
 Decisions, guards and patches are the engine's own. Each workload has its own time; whatever the API
 server answers in between is tried again until that is over. After the first failure nothing more is
-begun.
+begun. What has nothing to roll is waited for as well, beside the others: a run is good only if
+every workload in its scope is complete and healthy. `pipeline.verdict` says when that is so.
 """
 
 import asyncio
@@ -13,24 +14,25 @@ from datetime import datetime, timedelta
 from reroll.clock import Clock
 from reroll.controller.pace import Pacer
 from reroll.controller.report import Report, Result
-from reroll.core.decide.rollback import go_back
 from reroll.core.model.key import Key, Problem
-from reroll.core.model.metadata import pick
+from reroll.core.model.names import several
 from reroll.core.observe.compare import compare
-from reroll.core.observe.snapshot import Snapshot
 from reroll.core.tables.kinds import Strategy
+from reroll.core.tables.reasons import Reason
 from reroll.engine.executor import Executor
 from reroll.engine.listing import Listing
 from reroll.engine.outcome import Outcome
 from reroll.engine.strategies import pending_jobs
-from reroll.engine.strategies.go_back import NoWayBackError
 from reroll.kube.client import Client
 from reroll.kube.errors import ApiError, Forbidden, NotFound
-from reroll.pipeline import pods
 from reroll.pipeline.follow import PASSING, POLL, Follow, Hooks
+from reroll.pipeline.turns import Turns
+from reroll.pipeline.undo import Undo
 from reroll.pipeline.work import Options, Stage, Work
 
 TIDY_WITHIN = timedelta(seconds=10)
+_JOINED = frozenset((Stage.NOTHING, Stage.RECORDED, Stage.HELD, Stage.DECLINED))
+_REASONS = {reason.word: reason for reason in Reason}
 NOT_LOST = "it is written down, and the next `reroll sync` or a controller goes on"
 Begin = Callable[["Run", Work, datetime], Awaitable[None]]
 """Makes a workload roll before its deadline, and says in the work what came of it."""
@@ -51,10 +53,12 @@ class Run:
         self._observer, self._world = listing.observer, listing.world
         self.executor = Executor(client, clock, listing.observer, Pacer(clock))
         self._follow = Follow(client, clock, listing.observer, options, hooks)
+        self._undo = Undo(client, clock, listing.observer, self.executor, self._follow, hooks)
         self._job_reports: dict[Key, asyncio.Queue[Report]] = {}
         self.problems: dict[str, Problem] = {}
         """Bad input that reports named, by its sentence."""
         self._broken = False
+        self._turns = Turns(listing.observer, self._follow, self._reconcile, self.publish)
 
     async def all(self, works: Iterable[Work], begin: Begin | None = None) -> None:
         """Carry out a run; `Work.stage` says what came of each."""
@@ -64,14 +68,19 @@ class Run:
         async def one(work: Work) -> None:
             async with slots:
                 await self._one(work, begin)
+            while self._options.wait and await self._turns.next(work, self._deadline):
+                async with slots:
+                    await self._one(work, begin)
+            if self._options.wait:
+                await self._join(work)
 
         watching = asyncio.create_task(self._follow.watch(mine)) if self._options.wait else None
         try:
             async with asyncio.TaskGroup() as group:
                 for work in mine:
                     group.create_task(one(work))
-            if self._options.undo and any(work.has_failed for work in mine):
-                await asyncio.gather(*(self._go_back(work) for work in mine if work.began))
+            if self._options.undo:
+                await self._go_back(mine)
         finally:
             if watching is not None:
                 watching.cancel()
@@ -87,11 +96,43 @@ class Run:
             if work.stage is Stage.ROLLING:
                 await self._follow.follow(work, deadline)
                 await self._tidy(work, deadline)
-            elif self._options.wait and work.stage in {Stage.NOTHING, Stage.RECORDED}:
-                await self._follow.join(work, deadline)
+                if self._options.wait:
+                    await self._turns.settle(work, deadline)
         except ApiError as error:
             self._follow.change(work, Stage.FAILED, str(error))
+        if work.is_declined and work.stage in {Stage.NOTHING, Stage.HELD}:
+            work.reason = work.plan.reason
+            self._follow.change(work, Stage.DECLINED, work.plan.message)
         self._broken |= work.has_failed
+
+    async def _join(self, work: Work) -> None:
+        """What this run does not roll has to be well too; how it fails stops no other roll."""
+        if work.stage not in _JOINED or work.reason is Reason.ENDED:
+            return
+        work.is_joined = True
+        try:
+            await self._follow.join(work, self._deadline)
+        except ApiError as error:
+            self._follow.change(work, Stage.FAILED, str(error))
+        if work.has_failed or work.stage is Stage.ROLLED:
+            self._name_roll(work)
+
+    def _name_roll(self, work: Work) -> None:
+        """Why a rollout is under way that another process began, as far as its record tells."""
+        snapshot = self._observer.snapshot(work.key)
+        record = snapshot.record if snapshot else None
+        if record is not None and record.why in _REASONS:
+            work.reason = _REASONS[record.why]
+            is_change = work.reason is Reason.CONFIG_CHANGED and record.by
+            changed = f"{several(record.by or [])} changed"
+            work.message = changed if is_change else work.reason.sentence
+
+    async def _go_back(self, works: list[Work]) -> None:
+        concerned = self._undo.concerned(works)
+        for work in works:
+            if work.is_joined and work.has_failed and work not in concerned:
+                self._undo.left_alone(work)
+        await asyncio.gather(*(self._undo.undo(work, self._deadline) for work in concerned))
 
     @property
     def _deadline(self) -> datetime:
@@ -124,12 +165,20 @@ class Run:
                 problem = f": {error}"
             report = self._read(work, outcome) if error is None else None
             is_held = work.stage is Stage.HELD and work.began is None
-            if outcome.delay is None or is_held:
+            if outcome.delay is None or (is_held and not work.reason.of_pods):
                 return report is not None
+            if self._is_replacing(work) and (ill := await self._follow.crash_loop(work)):
+                self._follow.change(work, Stage.FAILED, ill)
+                return True
             if not await self._follow.sleep(outcome.delay, deadline):
                 detail = work.detail or f"the roll is not written yet{problem}"
                 self._follow.change(work, Stage.TIMED_OUT, detail)
                 return True
+
+    def _is_replacing(self, work: Work) -> bool:
+        """Whether it goes from pod to pod, which the status of a workload does not tell."""
+        snapshot = self._observer.snapshot(work.key)
+        return bool(snapshot and snapshot.record and snapshot.record.todo)
 
     def _read(self, work: Work, outcome: Outcome) -> Report | None:
         """Publish what was reported, and take from it what became of the workload."""
@@ -233,68 +282,3 @@ class Run:
                 return await self._reports_of(work.key).get()
         except TimeoutError:
             return None
-
-    # Going back
-
-    async def _go_back(self, work: Work) -> None:
-        """To the template before this run, and until its pods are there again."""
-        failed, detail = work.stage, work.detail
-        deadline = self._deadline
-        try:
-            outcome = await self._undo(work, deadline)
-            if outcome is None:
-                return
-        except NoWayBackError as error:
-            self._follow.change(work, failed, _joined(detail, f"not rolled back: {error}"))
-            return
-        except ApiError as error:
-            self._follow.change(work, Stage.FAILED, f"not rolled back: {error}")
-            return
-        work.failed_as = failed if failed is not Stage.ROLLED else None
-        self._follow.change(work, Stage.UNDONE, detail)
-        for report in outcome.reports:
-            self.publish(report)
-        try:
-            await self._recover(work, deadline)
-        except ApiError as error:
-            self._follow.change(work, work.stage, _joined(detail, str(error)))
-
-    async def _undo(self, work: Work, deadline: datetime) -> Outcome | None:
-        """Put its template back; what may pass is tried again. `None` if the workload is gone."""
-        failed, template = work.stage, pick(work.before, work.kind.template)
-        why = f"its roll was undone, because this run failed: {work.detail}"
-        while await self._follow.fetch(work, deadline) is not None:
-            snapshot = self._observer.snapshot(work.key) or self._bare(work)
-            plan = go_back(snapshot, self._clock.now(), why, template=template, rolled=work.rolled)
-            try:
-                return await self.executor.execute(snapshot, plan)
-            except PASSING as error:
-                problem = error
-            self._follow.change(work, failed, f"not rolled back yet: {problem}")
-            if not await self._follow.sleep(max(POLL, problem.retry_after or 0.0), deadline):
-                raise problem
-        return None
-
-    def _bare(self, work: Work) -> Snapshot:
-        """A workload that is not opted in: nothing is known but itself."""
-        itself = self._follow.workload(work)
-        return Snapshot(itself, work.kind, self._world.policy_of(work.kind, work.before), (), {})
-
-    async def _recover(self, work: Work, deadline: datetime) -> None:
-        """Until its pods are there again; what is in their way is shown with the workload."""
-        detail = work.detail
-        while (health := await self._follow.health(work, deadline)) is not None:
-            work.health = health
-            self._follow.change(work, work.stage, detail if health.is_over else work.detail)
-            if health.is_over:
-                return
-            if work.kind.sticks and (manifest := await self._follow.fetch(work, deadline)):
-                stays = await pods.unstick(self._client, self._follow.workload(work), manifest)
-                self._follow.change(work, work.stage, _joined(detail, stays))
-            if not await self._follow.news(work, deadline):
-                self._hooks.note(f"{work.key} was rolled back, and its pods are not all ready yet")
-                return
-
-
-def _joined(*parts: str) -> str:
-    return "; ".join(filter(None, parts))

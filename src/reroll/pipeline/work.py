@@ -25,6 +25,8 @@ class Stage(StrEnum):
     FAILED = "failed"
     TIMED_OUT = "timed out"
     UNDONE = "rolled back"
+    DECLINED = "declined"
+    """An earlier run took it back from what its sources hold, and they still hold it."""
     LEFT = "not begun"
     """Another one failed before its turn."""
 
@@ -48,6 +50,12 @@ class Work:
         """The template that the roll made."""
         self.failed_as: Stage | None = None
         """What it was before it was rolled back."""
+        self.is_declined = False
+        """Its sources hold what it was taken back from; as known when the run began."""
+        self.is_joined = False
+        """This run rolled nothing of it, and waited until it was well."""
+        self.reads = ""
+        """What pods read that start after it was rolled back."""
         self.is_pending_job = False
         """A Job that is being replaced: it is written down, and may be gone."""
 
@@ -114,3 +122,5 @@ class Options(msgspec.Struct, frozen=True):
     """Rolls under way at once; 0: all of them."""
     undo: bool = False
     """Go back if one of them fails."""
+    fail_fast: bool = True
+    """A crash loop is a failure at once, rather than when the time is up."""

@@ -13,7 +13,9 @@ from typing import Any, NewType
 
 from reroll.core.dialects.rows import Options
 from reroll.core.dialects.table import DIALECTS
+from reroll.core.model.pace import Parallel, Rolls
 from reroll.core.policy.durations import parse_duration
+from reroll.core.policy.pace import parse_parallel, parse_rolls
 from reroll.core.policy.selectors import parse_selector
 from reroll.core.tables.catalog import Tables
 from reroll.core.tables.rights import OPTIONAL
@@ -123,6 +125,14 @@ def _duration(given: Any) -> timedelta:
     return duration
 
 
+def _parallel(given: Any) -> Parallel:
+    return parse_parallel(str(given))
+
+
+def _rolls(given: Any) -> Rolls:
+    return parse_rolls(str(given))
+
+
 def _boolean(given: Any) -> bool:
     match str(given).strip().lower():
         case "true" | "1" | "yes" | "on":
@@ -159,6 +169,9 @@ PARSERS: dict[Any, Callable[[Any], Any]] = {
     LabelSelector: _selector,
     Address: _address,
     timedelta: _duration,
+    timedelta | None: _duration,
+    Parallel: _parallel,
+    Rolls: _rolls,
     bool: _boolean,
     int: _whole,
     float: _number,

@@ -2,12 +2,14 @@
 
 from collections.abc import Mapping
 from datetime import timedelta
+from importlib import import_module
 from typing import Any
 
 from reroll.core.policy.durations import format_duration
 from reroll.core.tables.catalog import TABLES, Tables
 from reroll.settings.parsers import OF_TABLES, PARSERS
-from reroll.settings.table import ROWS, SETTINGS, Setting, Settings
+from reroll.settings.rows import Setting
+from reroll.settings.table import KIND_ROWS, ROWS, SETTINGS, Settings
 
 
 class SettingsError(Exception):
@@ -22,11 +24,11 @@ def resolve(
     flags: Mapping[str, str], environment: Mapping[str, str], file: Mapping[str, Any], path: str
 ) -> Settings:
     """Flags before environment before file before default."""
-    tables, problems = _tables(file, path)
-    values: dict[str, Any] = {"tables": tables}
-    known = {row.key for row in SETTINGS}
+    values, problems = _rows(file, path)
+    tables = values["tables"]
+    known = {row.key for row in SETTINGS} | set(ROWS)
     for key in file:
-        if key not in known and key not in ROWS:
+        if key not in known:
             problems.append(f"{path}: there is no setting {key!r}{_nearest(key, known)}")
     for row in SETTINGS:
         for given, where in (
@@ -47,14 +49,40 @@ def resolve(
     return Settings(**values)
 
 
-def _tables(file: Mapping[str, Any], path: str) -> tuple[Tables, list[str]]:
-    """With the kinds that the file adds, and all that is wrong with those."""
-    if not any(key in file for key in ROWS):
+ROW_READERS = {
+    "windows": "reroll.core.policy.window_rows",
+    "gates": "reroll.core.policy.gate_rows",
+    "notices": "reroll.core.dialects.notice_rows",
+}
+"""Who reads the rows under a key of the file: a function of the key's name there. Only what a file
+has is loaded."""
+
+
+def _rows(file: Mapping[str, Any], path: str) -> tuple[dict[str, Any], list[str]]:
+    """What the file says in rows, by field of `Settings`, and all that is wrong with those."""
+    tables, problems = _tables(file)
+    values: dict[str, Any] = {"tables": tables}
+    if any(key in file for key in ("policies", "limits")):
+        from reroll.core.dialects.policy_rows import limits, policies
+
+        values["policies"], bad = policies(file.get("policies"), tables)
+        values["limits"], worse = limits(file.get("limits"))
+        problems = [*problems, *bad, *worse]
+    for key, module in ROW_READERS.items():
+        if key in file:
+            read = getattr(import_module(module), key)
+            values[key], bad = read(file[key])
+            problems = [*problems, *bad]
+    return values, [f"{path}: {problem}" for problem in problems]
+
+
+def _tables(file: Mapping[str, Any]) -> tuple[Tables, list[str]]:
+    """With the kinds that the file adds."""
+    if not any(key in file for key in KIND_ROWS):
         return TABLES, []
     from reroll.core.tables.custom import tables
 
-    found, problems = tables(*(file.get(key) for key in ROWS))
-    return found, [f"{path}: {problem}" for problem in problems]
+    return tables(*(file.get(key) for key in KIND_ROWS))
 
 
 def _together(values: Mapping[str, Any]) -> list[str]:
@@ -83,7 +111,7 @@ def _parse(row: Setting, given: Any, tables: Tables) -> Any:
     if row.type in OF_TABLES:
         return OF_TABLES[row.type](given, tables)
     value = PARSERS[row.type](given)
-    if row.type is timedelta and value < row.about.least:
+    if isinstance(value, timedelta) and value < row.about.least:
         raise ValueError(f"is too short; give it at least {format_duration(row.about.least)}")
     return value
 

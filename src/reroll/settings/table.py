@@ -5,11 +5,15 @@ mappings that it is given, and tells all problems at once.
 """
 
 from datetime import timedelta
-from typing import Annotated, Any, Literal, NamedTuple, get_args, get_origin, get_type_hints
+from typing import Annotated, Literal, get_args, get_type_hints
 
 import msgspec
 
-from reroll.core.policy.durations import format_duration
+from reroll.core.dialects.policy_rows import Policies
+from reroll.core.model.gates import Gate
+from reroll.core.model.pace import ALL, USUAL_ROLLS, Limits, Parallel, Rolls
+from reroll.core.model.windows import Calendar
+from reroll.core.policy.notice import Notice
 from reroll.core.tables.catalog import TABLES, Tables
 from reroll.core.tables.rights import DEFAULT, OPTIONAL
 from reroll.settings.parsers import (
@@ -23,22 +27,7 @@ from reroll.settings.parsers import (
     SourceKinds,
     Texts,
 )
-
-ENVIRONMENT_PREFIX = "REROLL_"
-
-
-class About(NamedTuple):
-    group: str
-    help: str
-    example: str = ""
-    least: timedelta = timedelta()
-
-
-SECOND = timedelta(seconds=1)
-SCOPE = "What it looks at"
-ROLL = "How it rolls"
-CLUSTER = "The cluster"
-RUN = "Running it"
+from reroll.settings.rows import CLUSTER, PACE, ROLL, RUN, SCOPE, SECOND, About, Setting
 
 
 class Settings(msgspec.Struct, frozen=True):
@@ -91,8 +80,12 @@ class Settings(msgspec.Struct, frozen=True):
     ] = SourceKinds(())
     dialects: Annotated[
         DialectNames,
-        About(SCOPE, "whose annotations are read: of this product, and of other tools", "reroll"),
-    ] = DialectNames(("reroll", "reloader", "wave"))
+        About(
+            SCOPE,
+            "whose annotations are read: reroll, and on request those of reloader and wave",
+            "reroll,reloader",
+        ),
+    ] = DialectNames(("reroll",))
     annotation_names: Annotated[
         OtherNames,
         About(
@@ -166,6 +159,38 @@ class Settings(msgspec.Struct, frozen=True):
     burst: Annotated[
         int, About(ROLL, "rolls that may start at once before the rate counts", "50")
     ] = 500
+
+    max_parallel: Annotated[
+        Parallel,
+        About(
+            PACE,
+            "how many of the workloads that a change concerns may be under way at once: `all`, `one`, a number, a percentage, or `doubling`",
+            "10%",
+        ),
+    ] = ALL
+    soak: Annotated[
+        timedelta,
+        About(PACE, "how long each has to stay healthy before it counts as healthy", "2m"),
+    ] = timedelta()
+    deadline: Annotated[
+        timedelta | None,
+        About(
+            PACE,
+            "an unfinished rollout counts as failed after this time; without it, by its `progressDeadlineSeconds`, else after ten minutes",
+            "15m",
+            SECOND,
+        ),
+    ] = None
+    on_failure: Annotated[
+        Literal["", "hold", "rollback", "continue"],
+        About(PACE, "what it means for a change if a workload fails with it", "rollback"),
+    ] = ""
+    cooldown: Annotated[
+        timedelta, About(PACE, "least time between two rolls of one workload", "5m")
+    ] = timedelta()
+    max_rolls: Annotated[
+        Rolls, About(PACE, "most rolls of one workload in a time; `0/1h` for any number", "10/1h")
+    ] = USUAL_ROLLS
 
     features: Annotated[
         FeatureNames,
@@ -244,43 +269,15 @@ class Settings(msgspec.Struct, frozen=True):
 
     tables: Tables = TABLES
     """The kinds of workloads and sources: no row of the table below, see `core.custom`."""
-
-
-class Setting(NamedTuple):
-    """One row of the table that `Settings` is."""
-
-    name: str
-    type: Any
-    default: Any
-    about: About
-
-    @property
-    def flag(self) -> str:
-        return "--" + self.name.replace("_", "-")
-
-    @property
-    def variable(self) -> str:
-        return ENVIRONMENT_PREFIX + self.name.upper()
-
-    @property
-    def key(self) -> str:
-        """Its name in a config file."""
-        return self.name.replace("_", "-")
-
-    @property
-    def choices(self) -> tuple[str, ...]:
-        return get_args(self.type) if get_origin(self.type) is Literal else ()
-
-    @property
-    def shown_default(self) -> str:
-        match self.default:
-            case timedelta():
-                return format_duration(self.default)
-            case bool():
-                return str(self.default).lower()
-            case tuple():
-                return ",".join(self.default)
-        return str(self.default)
+    policies: Policies = Policies()
+    """Defaults for some workloads and sources, see `core.dialects.policy_rows`."""
+    limits: Limits = Limits()
+    windows: Calendar = Calendar()
+    """See `core.policy.window_rows`."""
+    gates: tuple[Gate, ...] = ()
+    """What is asked before a roll, see `core.policy.gate_rows`."""
+    notices: tuple[Notice, ...] = ()
+    """Who is told what, see `core.dialects.notice_rows`."""
 
 
 def _table() -> tuple[Setting, ...]:
@@ -288,14 +285,15 @@ def _table() -> tuple[Setting, ...]:
     fields = msgspec.structs.fields(Settings)
     rows = []
     for field in fields:
-        if not get_args(hints[field.name]):
+        type_, about = (*get_args(hints[field.name]), None, None)[:2]
+        if not isinstance(about, About):
             continue
-        type_, about = get_args(hints[field.name])
         rows.append(Setting(field.name, type_, field.default, about))
     return tuple(rows)
 
 
 SETTINGS: tuple[Setting, ...] = _table()
-ROWS = ("kinds", "sources")
-"""Keys of the config file that are no settings: rows for the tables of kinds."""
-GROUPS: tuple[str, ...] = (SCOPE, ROLL, CLUSTER, RUN)
+KIND_ROWS = ("kinds", "sources")
+ROWS = (*KIND_ROWS, "policies", "limits", "windows", "gates", "notices")
+"""Keys of the config file that are no settings: rows for the tables of kinds, for workloads, and
+for those who are told."""

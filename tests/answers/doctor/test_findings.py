@@ -17,6 +17,7 @@ from reroll.answers.doctor.injections import InjectionStatus
 from reroll.answers.doctor.scrape import parse
 from reroll.answers.installations import installations
 from reroll.answers.installed_settings import OurContainer, Volume, _Mount, settings_source
+from reroll.core.model.gates import Analysis, Gate
 from reroll.core.model.injection import GROUP, PLURAL, VERSION
 from reroll.core.model.key import Key
 from reroll.core.model.metadata import Manifest
@@ -104,7 +105,10 @@ def test_injections_that_are_not_in_place_are_told_with_their_own_words() -> Non
 
 def test_the_questions_are_the_rules_of_the_roles_one_by_one() -> None:
     optional = tuple(one.value for one in OPTIONAL)
-    settings = Settings(features=optional, webhook=":9443", injections=True, lease="lease")
+    gates = (Gate("checks", Analysis("error-rate")),)
+    settings = Settings(
+        features=optional, webhook=":9443", injections=True, lease="lease", gates=gates
+    )
     asked = questions_of(msgspec.structs.replace(settings, digest_key="key"), "reroll")
 
     in_roles = {

@@ -15,11 +15,16 @@ from reroll.core.model.content import Content
 from reroll.core.model.digest import reference_digest
 from reroll.core.model.key import Key
 from reroll.core.model.moment import Moment
+from reroll.core.model.pace import Pace, Parallel, Rolls
 from reroll.core.model.record import Record
 from reroll.core.model.reference import Reference
+from reroll.core.model.timing import ANY_TIME
+from reroll.core.model.windows import Windows
 from reroll.core.observe.provenance import Write, Writes
 from reroll.core.observe.snapshot import Absence
 from reroll.core.policy.policy import Policy
+from reroll.core.policy.windows import parse_windows
+from reroll.core.tables.kinds import Strategy
 
 APP, DB = reference(configmap("app")), reference(secret("db"), "password")
 HELD = content({"a": "new"}, Moment(200, 201, NOW))
@@ -115,10 +120,11 @@ def said(**places: dict[str, str]) -> PolicyInput:
 
 
 def because(
-    one: PolicyInput, policy: Policy, default: Policy | None = None
+    one: PolicyInput, policy: Policy, default: Policy | None = None, **rows: str
 ) -> dict[str, Provenance]:
     asked = one._replace(default=default or Policy())
-    return {each.name: each for each in provenance(asked, policy, ALL)}
+    by_field = {field.replace("__", "."): place for field, place in rows.items()}
+    return {each.name: each for each in provenance(asked, policy, ALL, by_field)}
 
 
 def test_without_a_word_defaults_decide() -> None:
@@ -130,12 +136,47 @@ def test_without_a_word_defaults_decide() -> None:
     assert set(found) == {"enabled", "strategy", "mounts", "debounce", "revisions"}
 
 
+def test_whose_mark_a_roll_writes_is_told_with_its_strategy() -> None:
+    both = {"reloader.stakater.com/auto": "true", "wave.pusher.com/update-on-config-change": "true"}
+    told = said(workload=both)
+    usual = "what a Deployment does by default"
+    for asked, mark in ((told, ", with the mark of reloader and of wave"), (said(), "")):
+        found = because(asked, ALL.policy(asked))
+        assert found["strategy"][1:] == ("stamp", usual + mark)
+
+
 def test_settings_are_told_from_defaults() -> None:
     default = Policy(enabled=True, mounts_are_live=True, debounce=timedelta(seconds=9))
     found = because(said(), default, default)
     assert found["enabled"][1:] == ("true", SETTINGS)
     assert found["mounts"][1:] == ("live", SETTINGS)
     assert found["debounce"][1:] == ("9s", SETTINGS)
+
+
+def test_a_row_of_the_settings_is_named() -> None:
+    default = Policy(pace=Pace(wave=2, soak=timedelta(minutes=1)), strategy=Strategy.RESTART)
+    found = because(said(), default, default, pace__wave="policies[3]", strategy="policies[0]")
+    assert found["wave"][1:] == ("2", "policies[3] of the settings")
+    assert found["strategy"][1:] == ("restart", "policies[0] of the settings")
+    assert found["soak"][1:] == ("1m", SETTINGS)
+
+
+def test_a_pace_is_shown_as_it_is_written() -> None:
+    pace = Pace(max_parallel=Parallel(percent=10), max_rolls=Rolls(5, timedelta(hours=1)))
+    found = because(said(), Policy(pace=pace))
+    assert found["max-parallel"].value == "10%"
+    assert found["max-rolls"].value == "5/1h"
+
+
+def test_windows_are_shown_as_they_are_written_also_those_that_cannot_be_read() -> None:
+    window = parse_windows("nights; daily 02:00+3h UTC")
+    default = Policy(window=window, before_expiry=ANY_TIME)
+    found = because(said(), default, default, window="policies[0]")
+    assert found["window"][1:] == ("nights; daily 02:00+3h UTC", "policies[0] of the settings")
+    assert found["urgent-before-expiry"].value == "true"
+    odd = said(workload={"reroll.dev/window": "at noon"})
+    told = because(odd, Policy(window=Windows(problem="odd")))["window"]
+    assert told[1:] == ("at noon", "annotation reroll.dev/window on Deployment shop/web")
 
 
 def test_a_word_on_the_workload_comes_before_one_on_its_namespace() -> None:

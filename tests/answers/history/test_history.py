@@ -122,7 +122,9 @@ def test_a_manager_is_named_for_a_key_that_it_alone_owns() -> None:
 def test_the_keys_of_older_rows_are_those_of_their_events() -> None:
     events = [
         ReportedEvent(WEB, at(1), "ConfigChanged", "configmap/app, secret/db changed (a, b)"),
-        ReportedEvent(WEB, at(2), "ConfigChanged", "configmap/app#level changed"),
+        ReportedEvent(
+            WEB, at(2), "ConfigChanged", "started Job nightly-1f: configmap/app#level changed"
+        ),
         ReportedEvent(WEB, at(3), "Held", f"{Reason.HELD.sentence} (incident 42)"),
     ]
 

@@ -82,7 +82,11 @@ def test_what_a_controller_is_told_is_translated() -> None:
 
     assert one.translation is not None
     assert one.is_active
-    assert one.translation.settings == {"auto-all": True, "reloader-strategy": "annotations"}
+    assert one.translation.settings == {
+        "dialects": ["reroll", "reloader"],
+        "auto-all": True,
+        "reloader-strategy": "annotations",
+    }
     assert [line.given for line in one.translation.lines if "no such flag" in line.word] == [
         "--odd"
     ]
@@ -98,7 +102,7 @@ def test_environment_variables_of_a_controller_count_where_they_are_plain() -> N
     (one,) = found(tools=(tool,)).controllers
 
     assert one.translation is not None
-    assert one.translation.settings == {"namespaces": ["shop"]}
+    assert one.translation.settings["namespaces"] == ["shop"]
 
 
 def test_two_controllers_are_rivals_only_if_both_are_active() -> None:

@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 import yaml
 from hypothesis import given
@@ -22,7 +23,10 @@ WAVE = tool_named("wave")
 
 
 def settings_of(*words: str, tool: str | None = None) -> dict[str, Any]:
-    return of_command(words, tool_named(tool) if tool else None).settings
+    """Beside the dialect, which is always among them."""
+    found = of_command(words, tool_named(tool) if tool else None)
+    assert found.settings["dialects"] == ["reroll", found.tool.name]
+    return {key: value for key, value in found.settings.items() if key != "dialects"}
 
 
 def migrate(*argv: str, given: str = "") -> subprocess.CompletedProcess[str]:
@@ -50,7 +54,7 @@ def test_every_flag_and_variable_has_a_row(tool: str, name: str) -> None:
 
 @pytest.mark.parametrize("tool", TOOLS, ids=lambda tool: tool.name)
 def test_every_row_leads_to_a_setting_or_says_why_not(tool: Any) -> None:
-    known = {row.key for row in SETTINGS}
+    known = {row.key for row in SETTINGS} | {"notices"}
 
     for row in (*tool.flags, *tool.variables):
         if row.fate is Fate.SETTING:
@@ -177,7 +181,36 @@ def test_whatever_stands_on_a_command_line_is_translated_or_told(
     flags = dict(flag.removeprefix("--").split("=", 1) for flag in found.flags)
     given_as_flags = {key.replace("-", "_"): value for key, value in flags.items()}
     from_file = resolve({}, {}, yaml.safe_load(yaml.safe_dump(found.settings)), "")
-    assert resolve(given_as_flags, {}, {}, "") == from_file
+    # Rows have no flag.
+    assert resolve(given_as_flags, {}, {}, "") == msgspec.structs.replace(from_file, notices=())
+
+
+def test_messages_about_rolls_become_notices_whose_addresses_stay_secret() -> None:
+    given = ["ALERT_ON_RELOAD=true", "ALERT_SINK=gchat", "ALERT_ADDITIONAL_INFO=prod"]
+    given += ["ALERT_WEBHOOK_URL=https://example.invalid/token", "--webhook-url=https://a/token"]
+    found = of_command(given, tool_named("reloader"))
+
+    [chat, hook] = resolve({}, {}, found.settings, "").notices
+    assert (chat.name, chat.receiver, chat.cluster) == ("reloader", "googlechat", "prod")
+    assert (hook.name, hook.receiver) == ("webhook", "webhook")
+    assert found.settings["strategy"] == "notify"
+    assert "token" not in str(found.lines) + str(found.settings)
+
+
+@pytest.mark.parametrize(
+    ("given", "receiver"),
+    [
+        (["ALERT_ON_RELOAD=true"], "webhook"),
+        (["ALERT_ON_RELOAD=true", "ALERT_SINK=Slack"], "slack"),
+        (["ALERT_ON_RELOAD=true", "ALERT_SINK=teams"], "teams"),
+        (["ALERT_SINK=slack"], None),
+        (["ALERT_ON_RELOAD=false", "ALERT_SINK=slack"], None),
+    ],
+)
+def test_nobody_is_told_unless_reloader_was_asked_to(given: list[str], receiver: str) -> None:
+    settings = of_command(given, tool_named("reloader")).settings
+    rows = resolve({}, {}, settings, "").notices
+    assert [row.receiver for row in rows] == ([receiver] if receiver else [])
 
 
 def test_the_printed_file_is_a_config_file_of_ours(tmp_path: Path) -> None:
@@ -190,8 +223,12 @@ def test_the_printed_file_is_a_config_file_of_ours(tmp_path: Path) -> None:
     settings = resolve({}, {}, yaml.safe_load(done.stdout), "")
     assert settings.auto_all
     assert settings.exclude_namespaces == ("kube-system",)
-    assert "reroll run --exclude-namespaces=kube-system --auto-all=true" in done.stdout
-    assert "--webhook-url: Reloader posts there instead of rolling" in done.stdout
+    assert settings.dialects == ("reroll", "reloader")
+    assert (
+        "reroll run --exclude-namespaces=kube-system --dialects=reroll,reloader --auto-all=true"
+        in (done.stdout)
+    )
+    assert "--webhook-url: becomes notices; Reloader posts there instead of rolling" in done.stdout
     assert "token" not in done.stdout
 
 
@@ -200,8 +237,8 @@ def test_json_has_the_settings_the_flags_and_a_word_for_each_line() -> None:
 
     found = json.loads(done.stdout)
     assert found["from"] == "wave"
-    assert found["settings"] == {"rate": 2.0}
-    assert found["flags"] == ["--rate=2"]
+    assert found["settings"] == {"dialects": ["reroll", "wave"], "rate": 2.0}
+    assert found["flags"] == ["--dialects=reroll,wave", "--rate=2"]
     assert [line["fate"] for line in found["lines"]] == ["becomes", "not needed"]
 
 

@@ -54,13 +54,15 @@ def test_every_row_names_a_flag_or_says_why_not(tool: Any) -> None:
     ],
 )
 def test_a_value_becomes_a_setting(path: str, value: Any, expected: dict[str, Any]) -> None:
-    assert of_values(nested(path, value)).settings == expected
+    found = of_values(nested(path, value))
+    assert found.settings == {"dialects": ["reroll", found.tool.name], **expected}
 
 
 def test_two_values_that_mean_one_setting_come_together() -> None:
     values = {"reloader": {"ignoreJobs": True, "ignoreCronJobs": True, "logLevel": "info"}}
 
-    assert of_values(values).settings == {"exclude-kinds": ["Job", "CronJob"], "log-level": "info"}
+    settings = of_values(values).settings
+    assert (settings["exclude-kinds"], settings["log-level"]) == (["Job", "CronJob"], "info")
 
 
 def test_a_group_of_values_is_told_once_and_empty_ones_not_at_all() -> None:
@@ -79,7 +81,7 @@ def test_a_group_of_values_is_told_once_and_empty_ones_not_at_all() -> None:
 def test_a_value_that_the_chart_does_not_have_is_told_and_the_rest_counts() -> None:
     found = of_values({"reloader": {"autoReloadAl": True, "logLevel": "debug"}})
 
-    assert found.settings == {"log-level": "debug"}
+    assert found.settings == {"dialects": ["reroll", "reloader"], "log-level": "debug"}
     told = [line for line in found.lines if line.fate is Fate.MISSING]
     assert [line.given for line in told] == ["reloader.autoReloadAl"]
 
@@ -103,14 +105,14 @@ def test_a_values_file_is_read_from_a_file_and_from_a_pipe(tmp_path: Path) -> No
     from_file = migrate("flags", "--values", str(tmp_path / "values.yaml"))
     from_pipe = migrate("flags", "--values", "-", given=text)
 
-    assert yaml.safe_load(from_file.stdout) == {"rate": 3.0}
+    assert yaml.safe_load(from_file.stdout) == {"dialects": ["reroll", "wave"], "rate": 3.0}
     assert from_pipe.stdout == from_file.stdout
 
 
 def test_what_helm_prints_above_the_values_does_no_harm() -> None:
     done = migrate("flags", "--values", "-", given="USER-SUPPLIED VALUES:\nupdateRate: 3\n")
 
-    assert yaml.safe_load(done.stdout) == {"rate": 3.0}
+    assert yaml.safe_load(done.stdout) == {"dialects": ["reroll", "wave"], "rate": 3.0}
 
 
 def test_values_about_the_pod_become_values_of_our_chart() -> None:
@@ -130,6 +132,7 @@ def test_values_about_the_pod_become_values_of_our_chart() -> None:
     )
 
     assert yaml.safe_load(done.stdout) == {
+        "dialects": {"reloader": True},
         "settings": {"auto-all": True},
         "features": {"trigger": True, "recreate": True},
         "replicas": 2,
@@ -145,10 +148,14 @@ def test_values_about_the_pod_become_values_of_our_chart() -> None:
 def test_values_that_ask_for_nothing_switch_on_what_reloader_does_unasked() -> None:
     done = migrate("flags", "--values", "-", "--chart", given="reloader: {isArgoRollouts: true}")
 
-    assert yaml.safe_load(done.stdout) == {"features": {"trigger": True, "recreate": True}}
+    assert yaml.safe_load(done.stdout) == {
+        "dialects": {"reloader": True},
+        "features": {"trigger": True, "recreate": True},
+    }
     left = of_values({"reloader": {"ignoreJobs": True, "ignoreCronJobs": True}})
     assert "features" not in left.chart
-    assert of_values({"updateBurst": 10}).chart == {"settings": {"burst": 10}}
+    waved = {"dialects": {"wave": True}, "settings": {"burst": 10}}
+    assert of_values({"updateBurst": 10}).chart == waved
 
 
 @pytest.mark.parametrize(
@@ -188,3 +195,22 @@ def test_a_values_file_that_is_none_is_a_sentence(text: str) -> None:
     assert done.returncode == 2
     assert done.stderr.startswith("reroll: values file -")
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("value", "fate", "code"), [("false", Fate.DECIDE, 1), ("true", Fate.UNNEEDED, 0)]
+)
+def test_what_would_make_it_look_at_more_than_before_is_to_be_decided(
+    value: str, fate: Fate, code: int
+) -> None:
+    """Settings of a Reloader for one namespace must not be taken for those of a whole cluster."""
+    text = f"reloader: {{watchGlobally: {value}}}"
+
+    [line] = of_values(yaml.safe_load(text)).lines
+    done = migrate("flags", "--values", "-", given=text)
+
+    assert (line.fate, done.returncode) == (fate, code)
+    is_told = "decide before you use this: reloader.watchGlobally: " in done.stderr
+    assert is_told == (fate is Fate.DECIDE)
+    heading = "# You must decide before you use this:\n#   reloader.watchGlobally: "
+    assert (heading in done.stdout) == (fate is Fate.DECIDE)

@@ -11,10 +11,11 @@ from tests.core.build import EAGER, NOW, configmap, content, reference, secret, 
 from reroll.core.decide import case, permission, pin_state
 from reroll.core.decide.actions import Edit
 from reroll.core.decide.chains import GATES, answers, decide
+from reroll.core.decide.draft import Act
 from reroll.core.decide.permission import PERMISSION
 from reroll.core.decide.roll import ACTIONS
 from reroll.core.decide.standing import STANDING
-from reroll.core.decide.writing import WRITING, Act
+from reroll.core.decide.writing import WRITING
 from reroll.core.model.digest import reference_digest
 from reroll.core.model.moment import Moment
 from reroll.core.model.record import Record, Todo
@@ -51,10 +52,14 @@ def test_the_order_of_the_second_chain() -> None:
         "new_here",
         "went_back",
         "record_lost",
+        "tries_nothing",
         "unfinished",
         "unrecorded",
         "other_pins",
         "copy_missing",
+        "went_bad",
+        "on_trial",
+        "gave_up",
         "held_at",
         "unchanged",
         "looking_back",
@@ -67,19 +72,30 @@ def test_the_order_of_the_second_chain() -> None:
 
 ACTS = (
     *(Act.RECORD, Act.RESTORE, Act.REPAIR, Act.CONTINUE),
-    *(Act.RECORD_IDLE, Act.UNPIN, Act.PIN, Act.ROLL),
+    *(Act.RECORD_IDLE, Act.UNPIN, Act.PIN, Act.ROLL, Act.RELEASE, Act.BACK),
 )
 NEEDED = {
-    # ................ record restore repair continue idle unpin pin roll
-    "contested": "     -      -       -      -        -    -     yes -",
-    "fought_over": "   -      yes     -      -        -    -     -   -",
-    "source_missing": "-      -       yes    yes      yes  -     yes yes",
-    "out_of_reach": "  -      -       -      -        -    -     -   yes",
-    "held": "          -      -       -      yes      yes  yes   yes yes",
-    "paused": "        -      -       -      -        -    yes   yes yes",
-    "resting": "       -      -       -      -        -    -     yes yes",
-    "debouncing": "    -      -       -      -        -    yes   yes yes",
-    "paced": "         yes    yes     -      -        yes  yes   yes yes",
+    # ................ record restore repair continue idle unpin pin roll release back
+    "contested": "     -      -       -      -        -    -     yes -    -       -",
+    "fought_over": "   -      yes     -      -        -    -     -   -    -       -",
+    "source_missing": "-      -       yes    yes      yes  -     yes yes  yes     -",
+    "out_of_reach": "  -      -       -      -        -    -     -   yes  -       -",
+    "held": "          -      -       -      yes      yes  yes   yes yes  yes     yes",
+    "source_held": "   -      -       -      -        yes  -     -   yes  -       -",
+    "paused": "        -      -       -      -        -    yes   yes yes  yes     -",
+    "stopped": "       -      -       -      -        -    -     -   yes  -       -",
+    "frozen": "        -      -       -      -        -    yes   yes yes  -       -",
+    "window_closed": " -      -       -      -        -    yes   yes yes  -       -",
+    "flapping": "      -      -       -      -        -    -     -   yes  -       -",
+    "cooling_down": "  -      -       -      -        -    -     -   yes  -       -",
+    "resting": "       -      -       -      -        -    -     yes yes  -       -",
+    "debouncing": "    -      -       -      -        -    yes   yes yes  -       -",
+    "unapproved": "    -      -       -      -        -    -     -   yes  yes     -",
+    "after_others": "  -      -       -      -        -    -     -   yes  -       -",
+    "no_room": "       -      -       -      -        -    -     -   yes  -       -",
+    "gated": "         -      -       -      -        -    -     -   yes  -       -",
+    "on_canary": "     -      -       -      -        -    -     -   yes  -       -",
+    "paced": "         yes    yes     -      -        yes  yes   yes yes  yes     -",
 }
 
 

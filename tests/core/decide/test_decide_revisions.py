@@ -92,6 +92,7 @@ def test_a_template_without_pins_gets_them_once_and_the_record_comes_first() -> 
 
     then = decided({APP: ONE}, first.record)
     assert (then.reason, then.strategy, build.marks(then)) == (Reason.PINNED, Strategy.STAMP, ())
+    assert then.message.count(Reason.PINNED.sentence) == 1
     assert build.copies(then) == ((APP.source, name(APP, ONE)),)
     assert written(then) == (pins(), pins())
     assert decided({APP: ONE}, then.record, pins()).reason is Reason.UP_TO_DATE

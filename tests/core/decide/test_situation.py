@@ -1,134 +1,41 @@
 """What is so of a workload: nothing false over random histories, and no two commands disagree."""
 
-from datetime import datetime, timedelta
-
 import msgspec
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from tests.core.build import EAGER, KIND, NOW, content, reference, snapshot
+from tests.core.build import NOW, content, reference, snapshot
 from tests.core.cluster import APP
+from tests.core.decide.histories import (
+    BACK_AND_FORTH,
+    DONE,
+    GOES_ON,
+    STEPS,
+    USED,
+    History,
+    at,
+    audited,
+    judged,
+    pod,
+    record_of,
+    seen,
+)
 
 from reroll.core.decide.chains import decide
-from reroll.core.decide.plan import Effect
-from reroll.core.decide.situation import MADE, Circumstances, Met, PodsHave, Situation, situation
-from reroll.core.model.digest import reference_digest
-from reroll.core.model.moment import Moment
+from reroll.core.decide.plan import Effect, Plan
+from reroll.core.decide.situation import Circumstances, Concern, Met, reported, situation
+from reroll.core.decide.wording import MADE
 from reroll.core.model.record import Record, Todo
-from reroll.core.observe.health import Health, State
-from reroll.core.observe.pods import PodFacts, Progress
+from reroll.core.observe.health import Health
+from reroll.core.observe.pods import PodFacts, PodsHave, Progress
 from reroll.core.observe.proof import is_settled
 from reroll.core.observe.provenance import Write, Writes
-from reroll.core.observe.snapshot import Absence, Snapshot
-from reroll.core.observe.staleness import Finding, HeldSince, Verdict, judge
+from reroll.core.observe.snapshot import Absence
+from reroll.core.observe.staleness import HeldSince, Verdict, judge
 from reroll.core.policy.policy import Hold
 from reroll.core.policy.references import Use
 from reroll.core.tables.kinds import Strategy
 from reroll.core.tables.reasons import Reason
-
-USED = reference(APP)
-HOUR = timedelta(hours=1)
-USE = Use("ConfigMap", APP.name, "envFrom of container main", container="main")
-DONE = Health(State.DONE, total=1, updated=1, ready=1)
-GOES_ON = Health(State.GOES_ON, "0 of 1 pods are new", 1, 0, 1, replacing=True)
-
-
-def at(hours: float) -> datetime:
-    return NOW - 24 * HOUR + hours * HOUR
-
-
-def digest(value: str) -> str:
-    return reference_digest(USED, content({"a": value}), "") or ""
-
-
-def audited(started: datetime, written: datetime) -> tuple[Finding, ...]:
-    """What `reroll audit` finds by times."""
-    writes = Writes(at(-100), (Write("kubectl", written, frozenset("a"), only_data=True),))
-    return tuple(judge("shop", [USE], {"main": HeldSince(started)}, lambda _: writes))
-
-
-def pod(started: datetime, written: datetime, **more: object) -> PodFacts:
-    found = PodFacts("web-1", started, findings=audited(started, written))
-    return msgspec.structs.replace(found, **more)
-
-
-def seen(
-    record: Record | None,
-    value: str = "new",
-    written: datetime = NOW,
-    strategy: Strategy | None = None,
-    kind: str = "Deployment",
-) -> Snapshot:
-    policy = msgspec.structs.replace(EAGER, strategy=strategy)
-    held = content({"a": value}, Moment(0, 50, written))
-    return snapshot({USED: held}, record, kind=KIND[kind], policy=policy)
-
-
-def judged(looked_at: Snapshot, evidence: Circumstances) -> Situation:
-    return situation(looked_at, decide(looked_at, NOW), evidence, NOW)
-
-
-def record_of(value: str, when: datetime, why: str, how: str = "", **more: object) -> Record:
-    found = Record(1, when, why, {"configmap/app": digest(value)}, how=how)
-    return msgspec.structs.replace(found, rolled=when if how else None, **more)
-
-
-# Random histories
-
-
-class History:
-    """A workload with one pod that runs, acted on by a controller as the strategies do."""
-
-    def __init__(self, strategy: Strategy) -> None:
-        self.strategy, self.hour = strategy, 0
-        self.value, self.written = "0", at(0)
-        self.pod_value, self.started = "0", at(0)
-        self.record: Record | None = None
-        self.health = DONE
-
-    def step(self, what: str) -> None:
-        self.hour += 1
-        getattr(self, what)()
-
-    def change(self) -> None:
-        self.value, self.written = f"{self.hour % 3}", at(self.hour)
-
-    def restart_pod(self) -> None:
-        self.pod_value, self.started = self.value, at(self.hour)
-
-    def lose_record(self) -> None:
-        self.record = None
-
-    def lose_key(self) -> None:
-        if self.record:
-            self.record = record_of(self.value, at(self.hour), "KeyLost")
-
-    def look(self) -> None:
-        """Adopt it, or roll it; its pod follows later, or never."""
-        if self.record is None:
-            self.record = record_of(self.value, at(self.hour), "Adopted")
-        elif self.record.s["configmap/app"] != digest(self.value):
-            self.record = record_of(self.value, at(self.hour), "ConfigChanged", self.strategy)
-            self.health = GOES_ON if self.strategy is Strategy.STAMP else DONE
-
-    def finish(self) -> None:
-        if self.health is GOES_ON:
-            self.restart_pod()
-            self.health = DONE
-
-    def undo(self) -> None:
-        """Of a rollout that is stuck: the pod of before stays."""
-        if self.health is GOES_ON and self.record:
-            self.record = msgspec.structs.replace(
-                self.record, why="Undone", at=at(self.hour), declined=["configmap/app"]
-            )
-            self.health = DONE
-
-
-OFTEN = ("change", "look") * 3
-STEPS = (*OFTEN, "finish", "finish", "restart_pod", "undo", "lose_record", "lose_key")
-BACK_AND_FORTH = ["look", "change", "look", "finish", "look", "change", "restart_pod", "change"]
-"""A pod that restarted by itself has a content that came and went after the roll."""
 
 
 @settings(max_examples=300)
@@ -140,14 +47,11 @@ BACK_AND_FORTH = ["look", "change", "look", "finish", "look", "change", "restart
 def test_no_answer_is_false_and_no_command_contradicts_another(
     steps: list[str], strategy: Strategy
 ) -> None:
-    past = History(strategy)
-    for step in steps:
-        past.step(step)
-    now = seen(past.record, past.value, past.written, strategy)
-    is_current = past.pod_value == past.value
+    past = History.of(steps, strategy)
+    now, is_current = past.snapshot(), past.pod_value == past.value
 
     blind = judged(now, Circumstances(None, past.health))
-    found = judged(now, Circumstances((pod(past.started, past.written),), past.health))
+    found = judged(now, past.evidence())
 
     claims = {PodsHave.CURRENT, PodsHave.YOUNGER}
     for one in (blind, found):
@@ -255,6 +159,22 @@ def test_content_that_was_taken_back_is_declined_until_pods_start_with_it() -> N
     assert judged(seen(undone, "other"), Circumstances((pod(at(3), at(5)),), DONE)).declined == ()
 
 
+def test_content_that_failed_stays_declined_while_pods_of_before_run() -> None:
+    failed = record_of("new", at(6), "Undone", "stamp", declined=["configmap/app"], failed=True)
+    live = PodFacts("web-1", at(3))  # Its file is new, and it started with the old one.
+
+    found = judged(seen(failed), Circumstances((live,), DONE))
+    assert (found.plan.reason, found.is_declined) == (Reason.DECLINED, True)
+    assert found.plan.message.startswith("a rollout failed, so it was taken back")
+    assert judged(seen(failed), Circumstances(None, DONE)).is_declined
+    since = judged(seen(failed), Circumstances((pod(at(8), at(5)),), DONE))
+    assert (since.failed, since.is_declined) == (False, False)
+    ill = judged(seen(failed), Circumstances((pod(at(8), at(5), is_ready=False),), GOES_ON))
+    assert (ill.failed, ill.is_declined) == (True, True)
+    changed = judged(seen(failed, "other"), Circumstances((live,), DONE))
+    assert (changed.failed, changed.is_declined) == (False, False)
+
+
 def test_a_missing_source_is_said_though_nothing_changed() -> None:
     record = record_of("new", at(5), "ConfigChanged", "stamp")
     gone = snapshot({USED: Absence.MISSING}, record)
@@ -297,6 +217,7 @@ def test_a_hold_is_in_the_way_though_nothing_waits_for_it() -> None:
     assert found.plan.message == MADE
     assert found.obstacle
     assert "incident 42" in found.obstacle.message
+    assert found.obstacle.detail == "incident 42"
 
 
 @pytest.mark.parametrize(
@@ -343,3 +264,45 @@ def test_a_source_that_does_not_count_is_none_of_it() -> None:
         ).older
         == ()
     )
+
+
+def test_a_verdict_that_the_status_does_not_show_yet_is_told_as_the_rollouts() -> None:
+    """Its deadline is over, and its own controller goes on trying."""
+    now = seen(record_of("new", at(5), "ConfigChanged", "stamp"))
+    verdict = Plan(Reason.FAILING, f"{Reason.FAILING.sentence}: pod web-2 is not ready")
+
+    found = situation(now, verdict, Circumstances((), GOES_ON), NOW)
+
+    assert found.rollout.sentence == "failing: pod web-2 is not ready"
+    assert found.concern is Concern.FAILING
+    well = situation(now, verdict, Circumstances((), DONE), NOW)
+    assert well.rollout.progress is Progress.COMPLETE
+
+
+def test_an_event_says_with_its_reason_what_else_is_so() -> None:
+    undone = record_of("new", at(6), "Undone", "stamp", declined=["configmap/app"])
+    restored = Plan(Reason.RECORD_RESTORED, "it is restored", (object(),))  # type: ignore[arg-type]
+
+    said = reported(seen(undone), restored, NOW)
+
+    assert (said.reason, said.actions) == (restored.reason, restored.actions)
+    assert said.message.startswith("it is restored; it was taken back from what its sources hold")
+    rolled = seen(record_of("new", at(6), "ConfigChanged", "stamp"))
+    assert reported(rolled, restored, NOW) is restored
+
+
+def test_an_event_says_that_a_source_is_gone_though_nothing_is_to_be_done() -> None:
+    rolled = record_of("new", at(6), "ConfigChanged", "stamp")
+    gone = msgspec.structs.replace(seen(rolled), sources={APP: Absence.MISSING})
+    plan = decide(gone, NOW)
+
+    said = reported(gone, plan, NOW)
+
+    assert (plan.reason, said.reason) == (Reason.UP_TO_DATE, Reason.SOURCE_MISSING)
+    assert said.message.endswith(f"{APP}; create it")
+    assert said.message == judged(gone, Circumstances((), DONE)).plan.message
+    for absence in (Absence.FORBIDDEN, Absence.UNREAD):
+        unknown = msgspec.structs.replace(gone, sources={APP: absence})
+        assert reported(unknown, plan, NOW) is plan
+    there = decide(seen(rolled), NOW)
+    assert reported(seen(rolled), there, NOW) is there

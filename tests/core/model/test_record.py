@@ -134,3 +134,11 @@ def test_sequence_numbers_only_grow(number: int | None, seen: int, after: int) -
 
     assert (found.n, found.why, found.s) == (after, "Recorded", {})
     assert found.k == ("k1" if record else "")
+
+
+def test_a_record_is_not_of_the_failure_before_it_if_it_declines_something_else() -> None:
+    failed = Record(n=1, at=NOW, why="Undone", s={}, declined=["configmap/app"], failed=True)
+    assert successor(failed, 1, at=NOW, why="KeyRotated").failed
+    assert not successor(failed, 1, at=NOW, why="ConfigChanged", declined=None).failed
+    assert not successor(failed, 1, at=NOW, why="Undone", held=NOW).failed
+    assert successor(failed, 1, at=NOW, why="Undone", held=NOW, failed=True).failed

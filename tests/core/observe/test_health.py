@@ -97,6 +97,20 @@ def test_what_a_status_tells(
     assert (found.state, found.message) == (state, message)
 
 
+@pytest.mark.parametrize(("observed", "updated", "replaces"), [(0, 3, False), (1, 1, True)])
+def test_a_change_that_nobody_noticed_replaces_no_pod_yet(
+    observed: int, updated: int, replaces: bool
+) -> None:
+    """An annotation of a Deployment is a change too, and no pod goes for it."""
+    made = document(KIND["Deployment"])
+    made["spec"]["replicas"] = 3
+    made["status"] = {**THREE, "observedGeneration": observed, "updatedReplicas": updated}
+
+    found = health(KIND["Deployment"], decoded(made))
+
+    assert (found.replacing, found.replaces) == (True, replaces)
+
+
 def test_the_numbers_are_told_for_people() -> None:
     made = document(KIND["Deployment"])
     made["spec"]["replicas"] = 3
@@ -105,3 +119,73 @@ def test_the_numbers_are_told_for_people() -> None:
     found = health(KIND["Deployment"], decoded(made))
 
     assert (found.total, found.updated, found.ready) == (3, 2, 1)
+
+
+def condition(reason: str) -> dict[str, Any]:
+    return {"conditions": [{"type": "Progressing", "status": "True", "reason": reason}]}
+
+
+ONCE = {
+    # kind, what its status says beside the numbers of a template that is everywhere, complete once
+    "complete, and sick since": ("Deployment", condition("NewReplicaSetAvailable"), True),
+    "never complete": ("Deployment", condition("ReplicaSetUpdated"), False),
+    "given up": ("Deployment", {"conditions": [LATE]}, False),
+    "pods are being replaced": ("Deployment", {"updatedReplicas": 1}, False),
+    "one revision": ("StatefulSet", {"currentRevision": "a", "updateRevision": "a"}, True),
+    "two revisions": ("StatefulSet", {"currentRevision": "a", "updateRevision": "b"}, False),
+    "nothing is known": ("StatefulSet", {}, True),
+}
+
+
+@pytest.mark.parametrize(("kind", "status", "once"), ONCE.values(), ids=ONCE)
+def test_whether_a_template_was_complete_once(
+    kind: str, status: dict[str, Any], once: bool
+) -> None:
+    made = document(KIND[kind])
+    made["spec"]["replicas"] = 3
+    made["status"] = {**THREE, "availableReplicas": 0, **status}
+
+    assert health(KIND[kind], decoded(made)).complete_once is once
+
+
+QUOTA = {
+    "type": "ReplicaFailure", "status": "True", "reason": "FailedCreate",
+    "message": 'pods "web-6d4-x2x" is forbidden: exceeded quota: small, requested: pods=1',
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", ["Deployment", "Rollout"])
+@pytest.mark.parametrize("more", [[], [LATE]], ids=["goes on", "gave up"])
+def test_why_pods_cannot_be_made_is_told(kind: str, more: list[dict[str, Any]]) -> None:
+    made = document(KIND[kind])
+    made["spec"]["replicas"] = 3
+    made["status"] = {**THREE, "updatedReplicas": 0, "conditions": [QUOTA, *more]}
+
+    told = health(KIND[kind], decoded(made))
+
+    assert told.unmade == f"FailedCreate: {QUOTA['message']}"
+    assert told.is_over is bool(more)
+    assert told.seen_by(7).unmade == told.unmade
+    made["status"]["conditions"] = [{**QUOTA, "status": "False"}]
+    assert not health(KIND[kind], decoded(made)).unmade
+
+
+@pytest.mark.parametrize(
+    ("seconds", "reason", "patience"),
+    [
+        (3, "ProgressDeadlineExceeded", 3),
+        (3, "RolloutAborted", 0),
+        (2**40, "ProgressDeadlineExceeded", 2**31 - 1),
+        (-1, "ProgressDeadlineExceeded", 0),
+    ],
+)
+def test_a_controller_that_gave_up_waited_for_its_own_deadline(
+    seconds: int, reason: str, patience: int
+) -> None:
+    made = document(KIND["Deployment"])
+    made["spec"] |= {"replicas": 3, "progressDeadlineSeconds": seconds}
+    made["status"] = {**THREE, "conditions": [{**LATE, "reason": reason}]}
+
+    found = health(KIND["Deployment"], decoded(made))
+
+    assert (found.state, found.patience) == (State.FAILED, patience)

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from reroll.core.observe.provenance import Managed, Writes, record_written, writes
+from reroll.core.observe.provenance import Managed, Writes, record_written, template_writer, writes
 
 APPLIED = {"f:annotations": {".": {}, "f:kubectl.kubernetes.io/last-applied-configuration": {}}}
 LABELS = {"f:labels": {".": {}, "f:tier": {}}}
@@ -93,3 +93,40 @@ def test_our_record_was_written_when_whoever_owns_it_last_wrote() -> None:
     made = msgspec.convert({"name": "web", "managedFields": entries}, Managed)
     assert record_written(made) == datetime(2026, 5, 1, 10, 3, tzinfo=UTC)
     assert record_written(msgspec.convert({"name": "web"}, Managed)) is None
+
+
+# Whose template it is
+
+TEMPLATE = ("spec", "template")
+RECORD = {"f:annotations": {".": {}, "f:reroll.dev/state": {}}}
+IMAGE = {"f:template": {"f:spec": {"f:containers": {}}}}
+
+
+@pytest.mark.parametrize(
+    ("entries", "by"),
+    [
+        ([entry("reroll", 5, metadata=RECORD, spec=IMAGE)], ""),
+        ([entry("reroll", 5, metadata=RECORD), entry("helm", 5, spec=IMAGE)], ""),
+        ([entry("reroll", 5, metadata=RECORD), entry("helm", 6, spec=IMAGE)], "helm"),
+        ([entry("reroll", 5, metadata=RECORD), entry("hpa", 6, spec={"f:replicas": {}})], ""),
+        ([entry("reroll", 5, metadata=RECORD), entry("kcm", 6, status={"f:replicas": {}})], ""),
+        ([entry("reroll", 5, metadata=RECORD), entry("odd", 6, spec={"f:template": None})], ""),
+        ([entry("helm", 6, spec=IMAGE)], ""),
+        ([], ""),
+    ],
+    ids=[
+        "ours",
+        "theirs, and not later",
+        "theirs, and later",
+        "scaled later",
+        "a status",
+        "nothing at its path",
+        "no record is known",
+        "managedFields are cleared",
+    ],
+)
+def test_a_template_is_of_another_writer_who_wrote_after_our_record(
+    entries: list[dict[str, Any]], by: str
+) -> None:
+    metadata = msgspec.convert({"name": "web", "managedFields": entries}, Managed)
+    assert template_writer(metadata, TEMPLATE) == by

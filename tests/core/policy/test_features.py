@@ -3,7 +3,9 @@
 import msgspec
 import pytest
 
+from reroll.core.model.canary import CanaryPolicy
 from reroll.core.model.key import Key
+from reroll.core.model.pace import Parallel
 from reroll.core.policy.features import NEEDS, within
 from reroll.core.policy.policy import Policy
 from reroll.core.tables.catalog import TABLES
@@ -13,6 +15,7 @@ from reroll.core.tables.rights import OPTIONAL, Feature
 
 ASKING = {
     Feature.REVISIONS: ("Deployment", Policy(enabled=True, revisions=True)),
+    Feature.CANARY: ("Deployment", Policy(enabled=True, canary=CanaryPolicy(Parallel(1)))),
     Feature.EVICT: ("Deployment", Policy(enabled=True, strategy=Strategy.EVICT)),
     Feature.RELOAD: ("Deployment", Policy(enabled=True, strategy=Strategy.RELOAD)),
     Feature.TRIGGER: ("CronJob", Policy(enabled=True, strategy=Strategy.TRIGGER)),

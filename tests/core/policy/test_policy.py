@@ -9,10 +9,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.core.build import HOME, configmap, reference, secret
 
-from reroll.core.dialects.reroll import ANNOTATIONS, SOURCE_LISTS, ignores, namespaces_in, policy
+from reroll.core.dialects.annotations import ANNOTATIONS, SOURCE_LISTS
+from reroll.core.dialects.reroll import ignores, namespaces_in, policy
 from reroll.core.dialects.table import Dialects
+from reroll.core.model.approval import Approval
+from reroll.core.model.canary import CanaryPolicy
+from reroll.core.model.gates import NO_NAMES
 from reroll.core.model.key import Key
+from reroll.core.model.pace import OnFailure, Pace, Parallel, Rolls
 from reroll.core.model.reference import Reference
+from reroll.core.model.timing import ANY_TIME
+from reroll.core.model.windows import Windows
 from reroll.core.policy.patterns import Pattern
 from reroll.core.policy.policy import Hold, Policy, Reload, for_kind, usual, without_ignored
 from reroll.core.policy.vocabulary import Vocabulary
@@ -59,6 +66,27 @@ GOOD: dict[str, tuple[str, str, dict[str, Any]]] = {
     "a hold until a time": ("hold", "until 2026-11-16T10:00:00+01:00", {"hold": Hold(NINE)}),
     "a hold until then, and why": ("hold", "until 2026-11-16T09Z: x", {"hold": Hold(NINE, "x")}),
     "a hold until no time": ("hold", "until tomorrow", {"hold": Hold(why="until tomorrow")}),
+    "a wave": ("wave", "-2", {"pace": Pace(wave=-2)}),
+    "some at once": ("max-parallel", "10%", {"pace": Pace(max_parallel=Parallel(percent=10))}),
+    "a soak": ("soak", "2m", {"pace": Pace(soak=timedelta(minutes=2))}),
+    "a deadline": ("deadline", "10m", {"pace": Pace(deadline=timedelta(minutes=10))}),
+    "going back": ("on-failure", "rollback", {"pace": Pace(on_failure=OnFailure.ROLLBACK)}),
+    "a group": ("exclusive", "databases", {"pace": Pace(exclusive="databases")}),
+    "a cooldown": ("cooldown", "1h", {"pace": Pace(cooldown=timedelta(hours=1))}),
+    "gates": ("gates", "errors, alerts", {"pace": Pace(gates=("errors", "alerts"))}),
+    "notices": ("notice", "team-a, ops", {"notice": ("team-a", "ops")}),
+    "some rolls": ("max-rolls", "5/1h", {"pace": Pace(max_rolls=Rolls(5, timedelta(hours=1)))}),
+    "a canary": ("canary", "2", {"canary": CanaryPolicy(Parallel(2))}),
+    "a share": ("canary", "10%", {"canary": CanaryPolicy(Parallel(percent=10))}),
+    "no canary": ("canary", "none", {"canary": CanaryPolicy()}),
+    "a person decides": ("canary-pause", "manual", {"canary": CanaryPolicy(manual=True)}),
+    "an approval": ("approval", "required", {"approval": Approval(required=True)}),
+    "no approval": ("approval", "none", {"approval": Approval()}),
+    "a time-out": ("approval-timeout", "7d", {"approval": Approval(timeout=timedelta(days=7))}),
+    "a window": ("window", "nights", {"window": Windows(names=("nights",))}),
+    "no window": ("window", "always", {"window": Windows()}),
+    "before it expires": ("urgent-before-expiry", "48h", {"before_expiry": timedelta(days=2)}),
+    "whenever it would expire": ("urgent-before-expiry", "true", {"before_expiry": ANY_TIME}),
 }  # fmt: skip
 
 
@@ -88,6 +116,29 @@ BAD = {
     ("debounce", "25h"): 'is not a duration of at most a day; write e.g. "1s" or "500ms"',
     ("revisions", "yes"): 'is neither "true" nor "false"',
     ("pin", "webhook"): "is none of auto, admission, template",
+    ("urgent-before-expiry", "soon"): 'is neither "true", "false" nor a time like "48h"',
+    ("wave", "first"): 'is not a whole number; write e.g. "1"',
+    ("max-parallel", "some"): (
+        'is none of "all", "one", "doubling", a number, or a percentage like "10%"'
+    ),
+    ("soak", "long"): 'is not a duration of at most a day; write e.g. "1s" or "500ms"',
+    ("deadline", "2d"): 'is not a duration of at most a day; write e.g. "1s" or "500ms"',
+    ("deadline", "0"): 'is no time at all; write e.g. "10m"',
+    ("on-failure", "panic"): "is none of hold, rollback, continue",
+    ("canary", "0"): 'is neither a number of pods, a percentage like "10%", nor "none"',
+    ("canary", "200%"): 'is neither a number of pods, a percentage like "10%", nor "none"',
+    ("canary-pause", "yes"): 'is neither "manual" nor "none"',
+    ("approval", "please"): 'is neither "required" nor "none"',
+    ("approval-timeout", "0"): 'is not a duration of at most 30 days; write e.g. "4h"',
+    ("exclusive", "a b"): "is not the name of a group: letters, digits, `-`, `_` and `.`",
+    ("cooldown", "1"): 'is not a duration of at most a day; write e.g. "1s" or "500ms"',
+    ("gates", "https://x/"): "names an address; write names of gates of the config file",
+    ("gates", "Two Words"): (
+        'is not a list of names of gates; write e.g. "errors, shop-alerts"'
+    ),
+    ("max-rolls", "20"): (
+        'is not a number of rolls in a time; write e.g. "20/1h", or "0/1h" for any'
+    ),
     ("reload-port", "0"): "is not a port number between 1 and 65535",
     ("reload-port", "65536"): "is not a port number between 1 and 65535",
     ("reload-port", "http"): "is not a port number between 1 and 65535",
@@ -109,9 +160,18 @@ def test_a_bad_value_is_a_sentence_with_what_where_and_what_to_do(
     on_workload = read({name: text})
     on_namespace = read({}, {name: text})
 
-    expected = f"annotation reroll.dev/{name} on %s: {text[:80]!r} {why}"
-    assert [p.sentence for p in on_workload.problems] == [expected % "Deployment shop/web"]
-    assert [p.sentence for p in on_namespace.problems] == [expected % "Namespace shop"]
+    def expected(place: str) -> str:
+        return f"annotation reroll.dev/{name} on {place}: {text[:80]!r} {why}"
+
+    assert [p.sentence for p in on_workload.problems] == [expected("Deployment shop/web")]
+    assert [p.sentence for p in on_namespace.problems] == [expected("Namespace shop")]
+
+
+def test_who_asks_to_be_careful_in_words_that_nobody_knows_does_not_roll_at_once() -> None:
+    found = read({"approval": "please", "gates": "https://x/", "window": "Mon 25:00"})
+
+    assert (found.approval.required, found.pace.gates) == (True, (NO_NAMES,))
+    assert found.window.problem
 
 
 def test_a_bad_value_leaves_the_rest_of_the_policy_as_it_is() -> None:
@@ -142,6 +202,16 @@ def test_the_workload_goes_before_its_namespace_and_that_before_the_settings() -
     )
 
 
+def test_each_key_of_a_pace_has_its_own_precedence() -> None:
+    found = read(
+        {"wave": "3"},
+        {"wave": "2", "soak": "1m"},
+        Policy(pace=Pace(wave=1, soak=timedelta(seconds=5), exclusive="db")),
+    )
+
+    assert found.pace == Pace(wave=3, soak=timedelta(minutes=1), exclusive="db")
+
+
 def test_without_annotations_it_is_the_default_itself() -> None:
     assert read({}, {}, SETTINGS) is SETTINGS
     assert read({"state": "{}"}, {}, SETTINGS) is SETTINGS
@@ -153,7 +223,7 @@ def test_without_annotations_it_is_the_default_itself() -> None:
         ("enable", "did you mean reroll.dev/enabled?"),
         ("stratgy", "did you mean reroll.dev/strategy?"),
         ("source", "did you mean reroll.dev/sources?"),
-        ("banana", "see the reference of annotations"),
+        ("turnip", "see the reference of annotations"),
     ],
 )
 def test_a_key_of_ours_that_means_nothing_is_a_problem_with_a_suggestion(

@@ -54,6 +54,10 @@ def test_only_a_kind_whose_template_replaces_pods_is_rolled_by_its_template(kind
     assert kind.replaces_pods or not by_template
 
 
+def test_the_kinds_whose_controllers_have_a_deadline() -> None:
+    assert {kind.name for kind in KINDS if kind.gives_up} == {"Deployment", "Rollout"}
+
+
 def test_only_secrets_are_keyed_and_their_content_is_never_watched() -> None:
     for row in SOURCE_KINDS:
         assert row.keyed is (row.name == "Secret")

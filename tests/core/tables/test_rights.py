@@ -30,7 +30,8 @@ def test_the_rights_for_all_kinds() -> None:
         "secrets": looks,
         "secretproviderclasspodstatuses": {"list", "watch"},
         "secretproviderclasses": {"get"},
-        "deployments": changes,
+        "deployments": {*changes, "create", "delete"},
+        "deployments/status": {"patch"},
         "statefulsets": changes,
         "daemonsets": changes,
         "cronjobs": changes,
@@ -60,7 +61,9 @@ def test_the_rest_is_for_its_own_namespace_and_for_named_objects() -> None:
     for rule in rules:
         if rule["resources"] == ["configmaps"]:
             # Lists and objects that do not exist yet have no names: sixteen of ours.
-            assert rule["verbs"] == ["list", "create", "patch"]
+            named = rule.get("resourceNames")
+            assert rule["verbs"] == (["watch"] if named else ["list", "create", "patch"])
+            assert named in (None, ["leader-hold"])
             continue
         assert rule["verbs"] == ["create"] or rule["resourceNames"] in (["digest-key"], ["leader"])
 
@@ -77,15 +80,16 @@ def test_a_resource_stands_in_one_rule_and_each_of_its_objects_in_another() -> N
 def test_a_feature_that_is_off_asks_for_nothing() -> None:
     everything = granted(rights.cluster(KINDS))
 
-    less = granted(rights.cluster(KINDS, features=rights.DEFAULT - {rights.Feature.EVICT}))
-    assert everything.keys() - less.keys() == {"pods/eviction"}
+    evicting = {rights.Feature.EVICT, rights.Feature.CANARY}
+    less = granted(rights.cluster(KINDS, features=rights.DEFAULT - evicting))
+    assert everything.keys() - less.keys() == {"pods/eviction", "deployments/status"}
     least = rights.cluster(KINDS, features={rights.Feature.ROLLING})
     assert "pods" not in granted(least)
     assert "create" not in granted(least)["jobs"]
     alone = rights.own("digest-key", "leader", features={rights.Feature.ROLLING})
     assert granted(alone) == {
         "secrets": {"create", "get"}, "events": {"create"},
-        "configmaps": {"list", "create", "patch"},
+        "configmaps": {"list", "create", "patch", "watch"},
     }  # fmt: skip
 
 

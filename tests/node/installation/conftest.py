@@ -13,18 +13,28 @@ from pathlib import Path
 import pytest
 from tests.conftest import RUN_FOLDER
 from tests.node.installation.installed import PATIENCE, RESTRICTED, Installation
-from tests.scenarios.stage import eventually
+from tests.node.installation.reading import Reader
+from tests.scenarios.stage import eventually, program_on_the_path
 from tests.support import release_before, session
 from tests.support.command import reroll
 from tests.support.fixtures_node import WITH_NODE
-from tests.support.tools import Tool
+from tests.support.pages import DOCS, files
+from tests.support.tools import Tool, kubeconfig_of
 
+from reroll import __version__
 from reroll_dev.api import Api, path_to
 from reroll_dev.cluster import DevCluster
 from reroll_dev.images.made import made
 from reroll_dev.locks import held
 
 Install = Callable[..., Installation]
+ROOT = DOCS.parent
+IMAGES = {
+    "reroll": f"reroll:{__version__}",
+    "python": "python:3.13-alpine",
+    "web": "nginx:1.29-alpine",
+}
+"""What pages build or fetch, by the names that they give."""
 
 
 @pytest.fixture(scope="session")
@@ -105,3 +115,34 @@ def shell(cluster: DevCluster) -> Callable[..., str]:
         return done.out
 
     return run
+
+
+@pytest.fixture
+def reader(
+    tmp_path: Path,
+    cluster: DevCluster,
+    api: Api,
+    control_plane: Mapping[str, Path],
+    monkeypatch: pytest.MonkeyPatch,
+) -> Iterator[Callable[[str], Reader]]:
+    """`reader(page)`: one who follows it, in a clone of the repository; nothing is left of it."""
+    folder = program_on_the_path(tmp_path, monkeypatch)
+    tools = {**control_plane, **session.programs(["helm"], os.environ)}
+    for name in ("kubectl", "helm"):
+        (folder / name).symlink_to(tools[name])
+    (tmp_path / "charts").symlink_to(ROOT / "charts")
+    monkeypatch.setenv("KUBECONFIG", str(kubeconfig_of(cluster, "admin")))
+    for name, image in IMAGES.items():
+        given = reroll("dev", "image", name, "--tag", image, "--folder", cluster.layout.folder)
+        assert given.code == 0, given.err
+
+    def begin(page: str) -> Reader:
+        for name, text in files(page).items():
+            (tmp_path / name).write_text(text)
+        return Reader(tmp_path, api)
+
+    yield begin
+    begin("").run("reroll pins uninstall")
+    begin("").run("helm uninstall reroll --namespace reroll --ignore-not-found --wait")
+    for name in ("shop", "reroll"):
+        api.delete(path_to("Namespace", name), missing_ok=True)

@@ -38,6 +38,9 @@ def test_an_opted_in_workload_shows_its_new_page(
     said = shell("doctor", "-v", *home)
     assert "2 of 2 replicas are ready" in said
     assert amiss(said) == []
+    versions = [line for line in said.splitlines() if " has version " in line]
+    assert len(versions) == len(set(versions)) >= 2, "each replica is told once"
+    assert "nothing is wrong with 1 workload opted in" in said
     said = shell("explain", "deployment/web", "-n", stage.namespace, *home)
     assert "because of configmap/app (index.html)" in said
     assert installed.restarts() == 0

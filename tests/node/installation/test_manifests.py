@@ -1,5 +1,6 @@
 """The plain manifests on a real node, by kubectl."""
 
+import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -49,9 +50,9 @@ def another(api: Api, namespace: str) -> Iterator[str]:
     api.delete(path_to("Namespace", name))
 
 
-@pytest.mark.parametrize("name", ["reroll.yaml", "reroll-all-features.yaml"])
+@pytest.mark.parametrize("name", ["reroll-dashboard.yaml", "reroll-all-features.yaml"])
 def test_a_whole_cluster(
-    apply: Apply, stage: ServingStage, shell: Callable[..., str], name: str
+    apply: Apply, stage: ServingStage, shell: Callable[..., str], kubectl: Tool, name: str
 ) -> None:
     one = web(annotations=ENABLED)
     stage.make(page("one"), one)
@@ -64,6 +65,29 @@ def test_a_whole_cluster(
     said = shell("doctor", "-v", "--controller-namespace", NAME)
     assert "2 of 2 replicas are ready" in said
     assert amiss(said) == []
+    if "dashboard" in name:
+        _a_viewer_sees_it(kubectl, stage, one["metadata"]["name"])
+
+
+ASK = """
+import sys, urllib.request
+said = {"Authorization": "Bearer " + sys.argv[1]}
+asked = urllib.request.Request("http://localhost:8300/api/v1/search?q=", headers=said)
+print(urllib.request.urlopen(asked, timeout=60).read().decode())
+"""
+
+
+def _a_viewer_sees_it(kubectl: Tool, stage: ServingStage, name: str) -> None:
+    """With the token of an account that may look into one namespace, and no other."""
+    dashboard, here = f"deployment/{NAME}-dashboard", ("-n", stage.namespace)
+    kubectl("rollout", "status", dashboard, "-n", NAME, f"--timeout={PATIENCE:.0f}s")
+    account = f"--serviceaccount={stage.namespace}:default"
+    kubectl("create", "rolebinding", "viewers", "--clusterrole=view", account, *here)
+    token = kubectl("create", "token", "default", *here).strip()
+    inside = ("exec", "-n", NAME, dashboard, "--", "python3", "-c", ASK, token)
+    hits = json.loads(kubectl(*inside))["hits"]
+    assert {hit["node"]["namespace"] for hit in hits} == {stage.namespace}
+    assert name in {hit["node"]["name"] for hit in hits}
 
 
 def test_some_namespaces(

@@ -45,6 +45,7 @@ def test_a_folder_on_the_base_is_an_image(image: Command, tmp_path: Path) -> Non
     assert told["Env"][-1] == "COLOUR=blue"
 
 
+@pytest.mark.slow
 def test_the_image_of_the_product_is_made_on_the_base(image: Command, tmp_path: Path) -> None:
     done = image("reroll", "--to", "reroll.tar")
 

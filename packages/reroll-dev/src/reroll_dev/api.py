@@ -89,6 +89,18 @@ def _plural(kind: str) -> str:
     return f"{word}es" if word.endswith("s") else f"{word}s"
 
 
+def looks(timeout: float) -> Iterator[float]:
+    """How long was waited, for each look at what is waited for, until that is `timeout`.
+
+    Between two looks passes a tenth of that: a short wait ends at once, and many long ones leave
+    the server time to do what they wait for.
+    """
+    start = time.monotonic()
+    while (waited := time.monotonic() - start) < timeout:
+        yield waited
+        time.sleep(min(max(waited / 10, 0.05), 0.5))
+
+
 class Api:
     """Calls as one identity."""
 
@@ -150,9 +162,8 @@ class Api:
         self, path: str, condition: Callable[[Object], Any], timeout: float = 30, what: str = ""
     ) -> Object:
         """Look until the object at `path` is there and `condition` holds of it; returns it."""
-        deadline = time.monotonic() + timeout
         seen: Object = {}
-        while time.monotonic() < deadline:
+        for _ in looks(timeout):
             try:
                 seen = self.get(path)
             except ApiError as error:
@@ -162,20 +173,17 @@ class Api:
                 seen = {}
             if seen and condition(seen):
                 return seen
-            time.sleep(0.05)
         found = json.dumps(seen.get("status", "nothing to show")) if seen else "not found"
         raise TimeoutError(f"{path}: {what or 'not as expected'} after {timeout:g} s: {found}")
 
     def wait_gone(self, path: str, timeout: float = 30) -> None:
-        deadline = time.monotonic() + timeout
-        while time.monotonic() < deadline:
+        for _ in looks(timeout):
             try:
                 self.get(path)
             except ApiError as error:
                 if error.status == 404:
                     return
                 raise
-            time.sleep(0.05)
         raise TimeoutError(f"{path}: still there after {timeout:g} s")
 
     def request(

@@ -18,7 +18,7 @@ from reroll_dev.build import Builder
 from reroll_dev.commands import interruptible
 from reroll_dev.errors import DevClusterError
 from reroll_dev.gomod import Module
-from reroll_dev.programs import ALL, ASSETS, BINARIES, CORE, NODE, WEB, Asset, Binary
+from reroll_dev.programs import ALL, ASSETS, BINARIES, CORE, NODE, PROMETHEUS, WEB, Asset, Binary
 from reroll_dev.progress import Progress
 from reroll_dev.store import Store, cache_folder, store_of
 from reroll_dev.toolchain import toolchain
@@ -29,6 +29,7 @@ __all__ = [
     "BINARIES",
     "CORE",
     "NODE",
+    "PROMETHEUS",
     "WEB",
     "Asset",
     "Binary",
@@ -150,7 +151,8 @@ def _make(
             return made
         otherwise = f"set KUBEBUILDER_ASSETS to a folder that has {_listed(rows)}"
         builder = _builder(module, work, env, progress, otherwise)
-        builder.fetch([row.package for row in rows])
+        tags = sorted({tag for row in rows for tag in row.tags})
+        builder.fetch([row.package for row in rows], tags)
         for row in rows:
             target = work / row.name
             settings = _c_settings(row, env, progress)

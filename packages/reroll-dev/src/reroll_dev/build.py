@@ -32,8 +32,8 @@ class Builder:
     progress: Progress
     otherwise: str
 
-    def fetch(self, packages: Sequence[str]) -> None:
-        """Have every source that `packages` need on this machine."""
+    def fetch(self, packages: Sequence[str], tags: Sequence[str] = ()) -> None:
+        """Have every source that `packages` need on this machine, as built with these tags."""
         title = f"{self.module.name}: fetching Go modules"
         with self.progress.step(title, unit="modules") as step:
             fetched = 0
@@ -43,7 +43,9 @@ class Builder:
                 fetched += line.startswith("go: downloading ")
                 step.count(fetched)
 
-            self._must(f"fetching the sources of {self.module.name}", self._list(packages, on_line))
+            told = (f"-tags={','.join(tags)}",) if tags else ()
+            listed = self._list([*told, *packages], on_line)
+            self._must(f"fetching the sources of {self.module.name}", listed)
 
     def compile(
         self,
@@ -55,7 +57,8 @@ class Builder:
     ) -> None:
         """Build `package` into the file `target`; `settings` are variables of Go's."""
         with self.progress.step(title, unit="packages") as step:
-            total = len(self._list([package]).output.split())
+            tags = [flag for flag in flags if flag.startswith("-tags=")]
+            total = len(self._list([*tags, package]).output.split())
             done = 0
 
             def on_line(line: str) -> None:

@@ -14,7 +14,7 @@ from enum import StrEnum
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from reroll_dev import access, components, processes
+from reroll_dev import access, components, monitoring, processes
 from reroll_dev.access import Identity
 from reroll_dev.api import Api
 from reroll_dev.commands import interruptible
@@ -98,6 +98,18 @@ class DevCluster:
             if any(process.name == components.ROLLOUTS for process in state.processes):
                 return
             Start(self.layout, {components.ROLLOUTS: binary}, state).rollouts(definitions)
+
+    def add_prometheus(self, binaries: Mapping[str, Path]) -> dict[str, str]:
+        """Run a Prometheus and an Alertmanager beside this cluster; their addresses, by name."""
+        names = (monitoring.PROMETHEUS, monitoring.ALERTMANAGER)
+        with self._locked("adding Prometheus"):
+            state = self._state()
+            if not any(process.name in names for process in state.processes):
+                start = Start(self.layout, binaries, state)
+                start.prometheus()
+                state = start.state
+            ports = {each.name: each.port for each in state.processes}
+        return {name: f"http://127.0.0.1:{ports[name]}" for name in names if name in ports}
 
     @property
     def node(self) -> Node:

@@ -58,7 +58,21 @@ def spawn(
         )
     _children[child.pid] = child
     started = start_time(child.pid)
+    end = time.monotonic() + 1
+    # The kernel shows the environment a moment after a program has begun.
+    while started and not _is_of(child.pid, folder) and time.monotonic() < end:
+        time.sleep(0.001)
+        started = start_time(child.pid)
     return Process(name, child.pid, started or 0, port, str(log))
+
+
+def _is_of(pid: int, folder: Path) -> bool:
+    """Whether it was started for this folder."""
+    try:
+        variables = (PROC / str(pid) / "environ").read_bytes().split(b"\0")
+    except OSError:
+        return False  # ended by now, or another user's
+    return f"{MARK}={folder}".encode() in variables
 
 
 def environment(folder: Path) -> Mapping[str, str]:
@@ -126,18 +140,16 @@ def _signal(process: Process, number: signal.Signals) -> bool:
 
 def strays(folder: Path) -> list[Process]:
     """Every living process that was started for `folder`, whatever the state file says."""
-    mark = f"{MARK}={folder}".encode()
     found = []
     for entry in PROC.iterdir():
-        if not entry.name.isdigit():
+        if not entry.name.isdigit() or not _is_of(int(entry.name), folder):
             continue
         try:
-            variables = (entry / "environ").read_bytes().split(b"\0")
             name = (entry / "comm").read_text().strip()
         except OSError:
-            continue  # ended by now, or another user's
+            continue  # ended by now
         started = start_time(int(entry.name))
-        if started is not None and mark in variables:
+        if started is not None:
             found.append(Process(name, int(entry.name), started, None, ""))
     return found
 

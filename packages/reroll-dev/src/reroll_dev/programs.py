@@ -16,11 +16,15 @@ _NODE = Module("node", _FOLDER / "node")
 _CONTAINERS = Module("containers", _FOLDER / "containers")
 _SANDBOX = Module("sandbox", _FOLDER / "sandbox")
 _WEB = Module("web", _FOLDER / "web")
+_PROMETHEUS = Module("prometheus", _FOLDER / "prometheus")
+_ALERTMANAGER = Module("alertmanager", _FOLDER / "alertmanager")
 
 _KUBERNETES = "k8s.io/kubernetes"
 _ARGO = "github.com/argoproj/argo-rollouts"
 _CONTAINERD = "github.com/containerd/containerd/v2"
 _RUNC = "github.com/opencontainers/runc"
+_PROM = "github.com/prometheus/prometheus"
+_ALERTS = "github.com/prometheus/alertmanager"
 _CNI = "github.com/containernetworking/plugins"
 _STAMP_KUBERNETES = (
     "k8s.io/component-base/version.gitVersion={own}",
@@ -156,7 +160,23 @@ CORE = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "
 """What a cluster needs to run."""
 WEB = Binary("web", _WEB, ".", None)
 """The web server that is a workload for real pods."""
-ALL = (*BINARIES, *NODE_BINARIES, WEB)
+
+
+def _prometheus(name: str) -> Binary:
+    # It finds nothing by itself here: the programs of all clouds stay out of the build.
+    tags = ("remove_all_sd",)
+    stamp = ("github.com/prometheus/common/version.Version={own}",)
+    return Binary(name, _PROMETHEUS, f"{_PROM}/cmd/{name}", _PROM, stamp, tags=tags)
+
+
+PROMETHEUS_BINARIES: tuple[Binary, ...] = (
+    _prometheus("prometheus"),
+    _prometheus("promtool"),
+    Binary("alertmanager", _ALERTMANAGER, f"{_ALERTS}/cmd/alertmanager", _ALERTS),
+)
+"""What gates and alerts are tried with."""
+PROMETHEUS = tuple(row.name for row in PROMETHEUS_BINARIES)
+ALL = (*BINARIES, *NODE_BINARIES, WEB, *PROMETHEUS_BINARIES)
 
 ASSETS: tuple[Asset, ...] = (
     Asset("rollouts-crds.yaml", _ROLLOUTS, _ARGO, "manifests/crds/*-crd.yaml"),

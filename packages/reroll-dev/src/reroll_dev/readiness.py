@@ -52,7 +52,7 @@ def is_serving(api: Api) -> bool:
 
 def condition(seen: Mapping[str, Any], kind: str) -> bool:
     """Whether a condition of this kind is true in the object's status."""
-    conditions = seen.get("status", {}).get("conditions", ())
+    conditions = seen.get("status", {}).get("conditions") or ()  # The API server writes null too.
     return any(each["type"] == kind and each["status"] == "True" for each in conditions)
 
 

@@ -13,7 +13,7 @@ from functools import partial
 from http.client import HTTPException
 from pathlib import Path
 
-from reroll_dev import access, components, processes, readiness
+from reroll_dev import access, components, monitoring, processes, readiness
 from reroll_dev.access import Identity
 from reroll_dev.api import Api, ApiError
 from reroll_dev.errors import DevClusterError
@@ -124,6 +124,17 @@ class Start:
             lambda port: components.rollouts(binary, self.layout, port),
             lambda port: readiness.answers(port, "/healthz"),
         )
+
+    def prometheus(self) -> None:
+        """Add a Prometheus and an Alertmanager; the first to come tells the other where it is."""
+        alerts = processes.free_port()
+        monitoring.write_configs(self.layout, alerts)
+        for name, command, port in (
+            (monitoring.ALERTMANAGER, monitoring.alertmanager, alerts),
+            (monitoring.PROMETHEUS, monitoring.prometheus, None),
+        ):
+            line = partial(command, self.binaries[name], self.layout)
+            self._serve(name, line, lambda port: readiness.answers(port, monitoring.READY), port)
 
     def check(self) -> None:
         for process in self.state.processes:

@@ -10,7 +10,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -47,7 +47,11 @@ class Store:
         except OSError:
             return None
         seen = {"size": status.st_size, "mode": status.st_mode, "recipe": recipe}
-        return path if status.st_size and self._record().get(name) == seen else None
+        if not status.st_size or self._record().get(name) != seen:
+            return None
+        with suppress(OSError):  # it goes while this looks, or belongs to another user
+            os.utime(path)
+        return path
 
     @contextmanager
     def workshop(self, progress: Progress) -> Iterator[Path]:
@@ -72,6 +76,20 @@ class Store:
         self._write_record({**self._record(), name: entry}, finished.parent)
         return path
 
+    def forget(self, pattern: str, *, but: int, used_before: float, work: Path) -> None:
+        """Remove files of these names, but for those used last, or since `used_before`.
+
+        For whoever holds the lock. A file is used when it is looked up.
+        """
+        files = sorted(self.folder.glob(pattern), key=_used)
+        old = [path for path in files[: max(0, len(files) - but)] if _used(path) < used_before]
+        for path in old:
+            path.unlink(missing_ok=True)
+        gone = {path.name for path in old}
+        if gone:
+            record = {name: entry for name, entry in self._record().items() if name not in gone}
+            self._write_record(record, work)
+
     def _record(self) -> dict[str, object]:
         try:
             record = json.loads((self.folder / _RECORD).read_text(encoding="utf-8"))
@@ -86,3 +104,7 @@ class Store:
             file.flush()
             os.fsync(file.fileno())
         draft.replace(self.folder / _RECORD)
+
+
+def _used(path: Path) -> float:
+    return path.stat().st_mtime

@@ -1,6 +1,7 @@
 """What Reroll's own records say of pods that are stale by their times."""
 
 from contextlib import suppress
+from itertools import product
 
 import msgspec
 
@@ -40,7 +41,7 @@ async def with_records(
     recorded = {key for key in await _recorded(view, settings) if key in stale}
     if not recorded:
         return pods
-    apart = View(view.client, view.namespace, view.home)
+    apart = view.again()
     known = await _snapshots(apart, clock, settings, recorded)
     return [
         _settled(each, *known[each.workload]) if each.workload in known else each for each in pods
@@ -50,9 +51,9 @@ async def with_records(
 async def _recorded(view: View, settings: Settings) -> set[Key]:
     """The workloads with a record, as far as they may be listed."""
     found = set()
-    for kind in settings.tables.kinds:
+    for kind, place in product(settings.tables.kinds, view.places):
         with suppress(Forbidden, NotFound):
-            for one in await api.every(view.client, resources.of(kind), view.namespace, Stub):
+            for one in await api.every(view.client, resources.of(kind), place, Stub):
                 record = read((one.metadata.annotations or {}).get(STATE))
                 if isinstance(record, Record):
                     found.add(Key(kind.name, one.metadata.namespace, one.metadata.name))

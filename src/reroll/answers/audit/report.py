@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
+from typing import Any
 
 import msgspec
 
@@ -91,3 +92,33 @@ def used_certificates(finding: Finding, certificates: Certificates) -> Iterator[
     keys = finding.use.keys
     there = certificates.get(finding.source, ())
     return (one for one in there if keys is None or one.key in keys)
+
+
+def pod_facts(audited: Audited, certificates: Certificates) -> dict[str, Any]:
+    """For programs."""
+    return {
+        "namespace": audited.pod.namespace,
+        "name": audited.pod.name,
+        "workload": audited.workload,
+        "running": audited.runs,
+        "stale": audited.has(Verdict.STALE),
+        "uses": [_use_facts(finding, certificates) for finding in audited.findings],
+    }
+
+
+def _use_facts(finding: Finding, certificates: Certificates) -> dict[str, Any]:
+    facts = {
+        "source": finding.source,
+        "how": finding.use.how,
+        "container": finding.use.container,
+        "keys": finding.use.keys,
+        "optional": finding.use.optional,
+        "verdict": finding.verdict.value,
+        "certain": finding.certain,
+        "started": finding.started,
+        "changed": finding.changed,
+        "changedBy": finding.by,
+        "why": finding.why,
+    }
+    used = [each._asdict() for each in used_certificates(finding, certificates)]
+    return {**facts, "certificates": used} if used else facts

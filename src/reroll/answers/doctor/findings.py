@@ -6,7 +6,7 @@ could not see, which is a finding too and never silence.
 
 from collections.abc import Iterable
 from enum import StrEnum
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 
 class Level(StrEnum):
@@ -58,3 +58,12 @@ class Check:
 def counted(number: float, word: str) -> str:
     """`1 record`, `2 records`."""
     return f"{number:.0f} {word}{'' if number == 1 else 's'}"
+
+
+def document(found: list[Finding], version: str) -> dict[str, Any]:
+    """For programs."""
+    return {
+        "version": version,
+        "worst": worst(found).value,
+        "findings": [finding._asdict() for finding in found],
+    }

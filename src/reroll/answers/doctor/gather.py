@@ -12,13 +12,18 @@ import msgspec
 
 from reroll.answers.controllers import Lease, Survey, Surveyor
 from reroll.answers.doctor import injections, installation, keys, rights, rivals, scrape, server
+from reroll.answers.doctor.approvals import guarding
 from reroll.answers.doctor.findings import Check, Finding, Level
+from reroll.answers.doctor.gates import judge_gates, with_analysis
 from reroll.answers.doctor.installation import LEASE
 from reroll.answers.doctor.keys import KEY
+from reroll.answers.doctor.opted_in import opted_in
+from reroll.answers.doctor.propagation import judge_paces
 from reroll.answers.doctor.replicas import Replica, UnreadMetrics, from_urls, of_replicas, running
 from reroll.answers.doctor.rewriting import rewriting
 from reroll.answers.doctor.rights import RIGHTS
 from reroll.answers.doctor.scrape import METRICS
+from reroll.answers.doctor.windows import judge_windows
 from reroll.answers.errors import AnswerError
 from reroll.answers.installations import Installation, installations
 from reroll.answers.installed_settings import installed_settings
@@ -34,6 +39,7 @@ from reroll.features.checkup.access import Subject
 from reroll.features.checkup.switched_on import questions_of
 from reroll.kube import api, resources, wire
 from reroll.kube.errors import ApiError, Forbidden, Invalid, Malformed, NotFound, Rejected
+from reroll.kube.identity import own_name
 from reroll.kube.view import View
 from reroll.settings.table import Settings
 
@@ -42,16 +48,6 @@ LOOK = Check("doctor")
 SETTINGS = Check("settings")
 ELSEWHERE = "say where they are with --metrics-url"
 PATIENCE = 10.0
-
-
-class _Answer(msgspec.Struct):
-    class Status(msgspec.Struct, rename="camel"):
-        class User(msgspec.Struct):
-            username: str = ""
-
-        user_info: User
-
-    status: Status
 
 
 class Wanted(NamedTuple):
@@ -107,8 +103,13 @@ class Examination:
             *await self._metrics(replicas),
             *await rewriting(self._view, surveyed.workloads, self._clock),
             *await self._injections(),
-            *rivals.others(surveyed),
+            *rivals.others(surveyed, self._settings.dialects),
             *rivals.annotations(surveyed),
+            *judge_paces([one for one in surveyed.paced if one[1].pace.governs]),
+            *await self._gates(surveyed),
+            *judge_windows(self._settings.windows.rows, surveyed.paced, self._clock.now()),
+            *await guarding(self._view, surveyed, self._settings),
+            *await opted_in(self._view, self._clock, self._settings, self.home),
         ]
         gaps = dict.fromkeys(self._view.gaps)
         return [*findings, *(LOOK.note(f"not looked at: {gap}") for gap in gaps)]
@@ -144,7 +145,7 @@ class Examination:
         findings = list(server.judge(server.Served(version, apis, await self._streams())))
         findings.append(server.stores(await self._stored_elsewhere()))
         for row in self._settings.tables.custom.values():
-            misfits = await row_checks.problems_of(self._view.client, row)
+            misfits = await row_checks.problems_of(self._view.client, row) or []
             findings += [server.misfit(row.name, problem) for problem in misfits]
             if not misfits:
                 served = await self._view.serves(resources.of(row))
@@ -238,7 +239,7 @@ class Examination:
                     "name it with --service-account",
                 )
             ]
-        me, subject = await self._me(), Subject(self.home, account)
+        me, subject = await own_name(self._view.client) or "you", Subject(self.home, account)
         who = f"ServiceAccount {self.home}/{account}"
         asked = questions_of(self._settings, self.home)
         try:
@@ -251,17 +252,6 @@ class Examination:
             )
             return [unasked]
         return list(rights.judge(asked, lacking, who))
-
-    async def _me(self) -> str:
-        body = {
-            "apiVersion": resources.SELF_REVIEWS.api_version,
-            "kind": resources.SELF_REVIEWS.kind,
-        }
-        try:
-            raw = await self._view.client.send(wire.create(resources.SELF_REVIEWS, None, body))
-        except (NotFound, Forbidden):
-            return "you"
-        return msgspec.json.decode(raw, type=_Answer).status.user_info.username
 
     async def _key(self, here: list[Installation], surveyed: Survey) -> list[Finding]:
         name, model = self._settings.digest_key, keyring.KeySecret
@@ -305,6 +295,12 @@ class Examination:
         versions = [(each.where, each.version) for each in scrapes if each.where not in known]
         judged = scrape.judge(scrapes)
         return [*findings, *judged, *installation.versions(versions, self._version)]
+
+    async def _gates(self, surveyed: Survey) -> list[Finding]:
+        rows = self._settings.gates
+        asked = bool(with_analysis(rows))
+        served = not asked or await self._view.serves(resources.ANALYSIS_RUNS)
+        return list(judge_gates(rows, surveyed.paced, has_analysis=served))
 
     async def _injections(self) -> list[Finding]:
         there = await self._view.every(resources.INJECTIONS, injections.InjectionStatus)

@@ -1,6 +1,6 @@
 """Other controllers that answer to the same annotations, and annotations of no use. Pure."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from reroll.answers.controllers import OURS, Survey, rivals
 from reroll.answers.doctor.findings import Check, Finding, counted
@@ -10,14 +10,18 @@ ANNOTATIONS = Check("annotations")
 SHOWN = 10
 
 
-def others(found: Survey) -> Iterator[Finding]:
+def others(found: Survey, read: Collection[str]) -> Iterator[Finding]:
+    """`read` are the dialects whose annotations this installation reads."""
     foreign = [one for one in found.controllers if one.title != OURS and one.is_active]
     for one in foreign:
         both = one in rivals(found.controllers)
+        beside = f"{one.title} ({one.key}) is active{' beside Reroll' if both else ''}"
+        if one.title.lower() not in read:
+            yield OTHERS.note(f"{beside}, and its annotations are left to it")
+            continue
         level = OTHERS.warning if both else OTHERS.note
         yield level(
-            f"{one.title} ({one.key}) is active{' beside Reroll' if both else ''}, and answers to "
-            "the same annotations",
+            f"{beside}, and answers to the same annotations: a change may roll twice",
             "scale it to 0 when `reroll migrate check` has told what will be different",
         )
     if not foreign:
@@ -38,3 +42,19 @@ def annotations(found: Survey) -> Iterator[Finding]:
         yield ANNOTATIONS.ok(
             f"{counted(found.opted_in, 'workload')} opted in, and no annotation is bad"
         )
+    active = {one.title for one in found.controllers if one.is_active}
+    yield from (_unread(title, count, title in active) for title, count in found.unread)
+
+
+def _unread(title: str, count: int, is_active: bool) -> Finding:
+    """Annotations of a tool that this installation does not read."""
+    have = (
+        f"{counted(count, 'workload')} with annotations of {title} {'is' if count == 1 else 'are'}"
+    )
+    if is_active:
+        return ANNOTATIONS.note(f"{have} left to {title}: Reroll is not told to read them")
+    name = title.lower()
+    return ANNOTATIONS.warning(
+        f"{have} rolled by nothing: {title} is not active, and Reroll is not told to read them",
+        f"set `dialects.{name}: true` in the chart, or --dialects reroll,{name}",
+    )

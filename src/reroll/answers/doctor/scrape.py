@@ -120,10 +120,25 @@ def _work(one: Scrape) -> Iterator[Finding]:
             f"{one.where}: a workload has been waiting for {age:.0f} s to be looked at",
             "see reroll_api_calls_total for refusals, and --rate and --concurrency",
         )
+    silent = {s.labels["gate"] for s in one.of("reroll_gates") if s.labels["answer"] == "unknown"}
+    for gate in sorted(silent):
+        yield METRICS.warning(
+            f"{one.where} gets no usable answer from the gate {gate}, and what waits for it waits",
+            "see `kubectl get events -A --field-selector reason=GateUnknown`",
+        )
     if lost := one.value("reroll_events_dropped_total"):
         yield METRICS.warning(
             f"{one.where} could not write {counted(lost, 'Event')}", "see its log for why"
         )
+    dropped = [s for s in one.of("reroll_notices_total") if s.labels.get("result") == "dropped"]
+    for sample in dropped:
+        if sample.value:
+            notice = sample.labels.get("notice", "")
+            yield METRICS.warning(
+                f"{one.where} gave up {counted(sample.value, 'message')} of the notice {notice}, "
+                "which did not get through for an hour",
+                f"see its log for why, then `reroll notice test {notice}`",
+            )
     for reason in TROUBLES:
         count = sum(
             s.value for s in one.of("reroll_decisions_total") if s.labels.get("reason") == reason

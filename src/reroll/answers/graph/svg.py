@@ -4,14 +4,14 @@ Pure and deterministic: the same graph is the same bytes. The picture stands alo
 and runs nothing; names in it are escaped.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from xml.sax.saxutils import escape, quoteattr
 
 from reroll.answers.graph.graph import Edge, Graph
 from reroll.core.model.key import Key
 
 ROW, BOX, MARGIN, GAP = 40, 28, 20, 220
-LETTER = 7.3
+LETTER = 8.2
 """The width of a letter, a little more than it is, so that no name leaves its box."""
 STYLE = """\
 text { font: 13px sans-serif; fill: #222 }
@@ -23,7 +23,13 @@ path { fill: none; stroke: #456; stroke-width: 1.3 }
 path.idle { stroke: #999; stroke-dasharray: 5 4 }"""
 
 
-def svg(graph: Graph) -> Iterator[str]:
+def svg(
+    graph: Graph, link: Callable[[Key], str] | None = None, root: Key | None = None
+) -> Iterator[str]:
+    """With `link`, for a page: each box leads somewhere, and the page has the style.
+
+    `root` is the object that the picture is about.
+    """
     sources, workloads = graph.sources, _ordered(graph)
     names = {key: f"{key}{graph.note(key)}" for key in (*sources, *workloads)}
     left, right = _width(names[key] for key in sources), _width(names[key] for key in workloads)
@@ -31,20 +37,31 @@ def svg(graph: Graph) -> Iterator[str]:
     width, height = 2 * MARGIN + left + GAP + right, 2 * MARGIN + rows * ROW
     yield (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
-        f'viewBox="0 0 {width} {height}" role="img">'
+        f'viewBox="0 0 {width} {height}" role="{"group" if link else "img"}">'
     )
     yield f"<title>{len(sources)} sources and {len(workloads)} workloads</title>"
-    yield f"<style>{STYLE}</style>"
+    if link is None:
+        yield f"<style>{STYLE}</style>"
     at = {key: place for column in (sources, workloads) for place, key in enumerate(column)}
     begin, end = MARGIN + left, MARGIN + left + GAP
     for edge in graph.edges:
         yield _curve(begin, _middle(at[edge.source]), end, _middle(at[edge.workload]), edge)
     for key in sources:
         kind = "missing" if key in graph.missing else "orphan" if key in graph.orphans else ""
-        yield from _box(names[key], f"source {kind}".strip(), MARGIN, at[key], left)
+        kind = " ".join(filter(None, ("source", kind, "root" if key == root else "")))
+        box = _box(names[key], kind, MARGIN, at[key], left)
+        yield from _linked(box, link(key)) if link else box
     for key in workloads:
-        yield from _box(names[key], "workload", end, at[key], right)
+        kind = "workload root" if key == root else "workload"
+        box = _box(names[key], kind, end, at[key], right)
+        yield from _linked(box, link(key)) if link else box
     yield "</svg>"
+
+
+def _linked(box: Iterable[str], to: str) -> Iterator[str]:
+    yield f"<a href={quoteattr(to)}>"
+    yield from box
+    yield "</a>"
 
 
 def _ordered(graph: Graph) -> tuple[Key, ...]:

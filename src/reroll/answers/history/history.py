@@ -7,9 +7,10 @@ long as the cluster keeps them. What is in both is listed once.
 
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from reroll.core.decide.roll import read_described
+from reroll.core.decide.situation import Situation
 from reroll.core.model.key import Key
 from reroll.core.model.record import Record
 from reroll.core.observe.provenance import Writes
@@ -44,6 +45,8 @@ class HistoryEntry(NamedTuple):
     """The ReplicaSet or ControllerRevision that has the copy; empty if the workload itself."""
     origin: str = "record"
     """`record` or `event`."""
+    result: str = ""
+    """What became of the last roll, see `Situation.last_roll`; empty for those before it."""
 
 
 class RecordCopy(NamedTuple):
@@ -73,6 +76,18 @@ def history(
     ]
     past += [_of_event(event) for event in told if not _is_known(event, by_workload)]
     return sorted(past, key=lambda entry: (entry.at, entry.workload), reverse=True)
+
+
+def with_results(
+    past: Iterable[HistoryEntry], known: Mapping[Key, Situation]
+) -> list[HistoryEntry]:
+    """With what became of the roll that the record of each workload tells of."""
+    return [
+        one._replace(result=found.last_roll)
+        if (found := known.get(one.workload)) and found.record and found.record.rolled == one.at
+        else one
+        for one in past
+    ]
 
 
 def entries(copies: Iterable[RecordCopy]) -> set[Key]:
@@ -209,3 +224,21 @@ def _changed(part: SourceChange, one: HistoryEntry) -> frozenset[str]:
         return keys
     # The keys of a roll are those of all its sources together.
     return frozenset(one.keys) if len(one.parts) == 1 else frozenset()
+
+
+def facts_of(entry: HistoryEntry) -> dict[str, Any]:
+    """For programs."""
+    return {
+        "at": entry.at,
+        "workload": entry.workload,
+        "reason": entry.reason,
+        "message": entry.message,
+        "sources": [
+            {"entry": part.entry, "changed": part.at, "changedBy": part.by or None}
+            for part in entry.parts
+        ],
+        "keys": entry.keys,
+        "revision": entry.revision or None,
+        "toldBy": entry.origin,
+        "result": entry.result or None,
+    }

@@ -10,6 +10,8 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from reroll.core.model.record import Record
+from reroll.core.observe.workload import Workload
 from reroll.core.revisions.pins import Pins
 from reroll.core.revisions.templates import of_template
 from reroll.core.tables.annotations import STAMP
@@ -103,11 +105,18 @@ def _changed(
     return tuple(sorted(key for key in old.keys() | new.keys() if old.get(key) != new.get(key)))
 
 
-def select_revision(revisions: Sequence[RevisionTemplate], text: str) -> RevisionTemplate | None:
-    """The revision that is meant by its number, its name, or `previous`."""
-    if text == "previous":
-        return revisions[-2] if len(revisions) > 1 else None
-    return next((one for one in revisions if text in {one.name, str(one.number)}), None)
+def select_revision(
+    revisions: Sequence[RevisionTemplate], text: str, left: Pins
+) -> RevisionTemplate | None:
+    """The revision that is meant by its number, its name, or `previous`.
+
+    `left` are the pins of what the workload was taken back from, while it is held: nobody who goes
+    back further means that one, though Kubernetes counts it as the one before.
+    """
+    if text != "previous":
+        return next((one for one in revisions if text in {one.name, str(one.number)}), None)
+    earlier = (one for one in reversed(revisions[:-1]) if not left or left != one.pins)
+    return next(earlier, None)
 
 
 def pins_for(template: Pins, revision: RevisionTemplate) -> dict[SourceName, str]:
@@ -116,3 +125,41 @@ def pins_for(template: Pins, revision: RevisionTemplate) -> dict[SourceName, str
     What the revision did not have yet keeps its pin; what the template uses no more gets none.
     """
     return {source: revision.pins.get(source, copy) for source, copy in template.items()}
+
+
+def document(
+    workload: Workload, lines: Iterable[RevisionLine], gaps: Sequence[str]
+) -> dict[str, Any]:
+    """For programs."""
+    record = workload.record
+    return {
+        "workload": workload.key,
+        "heldSince": record.held if isinstance(record, Record) else None,
+        "namesInTemplate": workload.named,
+        "revisions": [facts_of(line) for line in lines],
+        "problems": gaps,
+    }
+
+
+def facts_of(one: RevisionLine) -> dict[str, Any]:
+    return {
+        "revision": one.revision.number,
+        "name": one.revision.name,
+        "created": one.revision.created,
+        "current": one.is_current,
+        "pins": [
+            {
+                "source": source_name(pin.source),
+                "copy": pin.copy,
+                "changedKeys": pin.keys,
+                "missing": pin.missing,
+            }
+            for pin in one.pins
+        ],
+        "pods": one.pods,
+    }
+
+
+def source_name(source: SourceName) -> str:
+    kind, name = source
+    return f"{kind.lower()}/{name}"

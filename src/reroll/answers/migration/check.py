@@ -12,9 +12,10 @@ from reroll.answers.controllers import Stuck, rivals
 from reroll.answers.migration.controllers import ConfiguredController
 from reroll.answers.migration.differences import Subject, differences
 from reroll.answers.migration.translate import TOOLS
-from reroll.core.dialects.rows import Dialect, Place, PolicyInput
+from reroll.core.dialects.rows import Dialect, PolicyInput
 from reroll.core.dialects.table import Dialects
 from reroll.core.dialects.wave import NO_SCHEDULER, SCHEDULING_DISABLED
+from reroll.core.dialects.words import Place
 from reroll.core.model.key import Key
 from reroll.core.model.metadata import Manifest, pick
 from reroll.core.model.podspec import PodTemplate, given
@@ -170,14 +171,15 @@ def _stuck(one: Candidate, controllers: Iterable[ConfiguredController]) -> Itera
     key = one.workload.key
     if SCHEDULING_DISABLED in annotations and _scheduler(one) == NO_SCHEDULER:
         why = "its pods wait for a scheduler that does not exist, which Wave set"
-        yield Stuck(key, f"{why}; Reroll restores its own when its configuration is there")
+        yield Stuck(key, f"{why}; Reroll, told to read Wave's annotations, restores its own")
     if FINALIZER in given(one.manifest.metadata.finalizers):
         why = f"an old Wave left the finalizer {FINALIZER}, so it cannot be deleted"
         yield Stuck(key, f"{why}; take it out of metadata.finalizers")
     at = annotations.get(PAUSED_AT)
     if at is not None and one.workload.still and "Reloader" not in active:
         why = f"Reloader paused it at {at[:40]} and is not there to end that"
-        yield Stuck(key, f"{why}; Reroll ends it when its pause period is over")
+        end = "Reroll, told to read Reloader's annotations, ends it when its pause period is over"
+        yield Stuck(key, f"{why}; {end}")
 
 
 def _scheduler(one: Candidate) -> str:

@@ -164,6 +164,6 @@ DIFFERENCES: tuple[Difference, ...] = (
     Difference("reloader", "rolls again when a deployment changed the template and the configuration", "sees that the new pods have the new configuration already"),
     Difference("reloader", "forgets, when it is restarted, which Deployments it has paused", "ends a pause by what stands on the object"),
     Difference("reloader", "stops at the first workload that fails", "goes on with the others, and tries that one again"),
-    Difference("reloader", "does not reload for a source that is deleted and made anew with other content", "rolls for it"),
+    Difference("reloader", "does not reload for a source that is deleted and created again with other content", "rolls for it"),
     Difference("reloader", "publishes a plain SHA-1 of Secrets", "writes keyed digests of Secrets, unless told `foreign-hashes: same`; its own record is keyed too"),
 )  # fmt: skip

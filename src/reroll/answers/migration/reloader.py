@@ -1,5 +1,6 @@
 """Every flag, environment variable and chart value of Reloader 1.4.21, and what becomes of it."""
 
+from reroll.answers.migration import alerts
 from reroll.answers.migration.rows import (
     Fate,
     Row,
@@ -21,7 +22,6 @@ _LEVELS = one_of(
     trace="debug", debug="debug", info="info", warn="warning", warning="warning", error="error",
     fatal="error", panic="error",
 )  # fmt: skip
-_TOLD = "each roll is an Event, a log line and a metric; messages to chats are not built yet"
 
 
 def _renamed(flag: str, key: str) -> Row:
@@ -47,7 +47,7 @@ FLAGS: tuple[Row, ...] = (
     _renamed("--pause-deployment-time-annotation", "deployment.reloader.stakater.com/paused-at"),
     becomes("--log-format", "log-format", "without it: text in a terminal, JSON elsewhere", turn=one_of(json="json", **{"": None})),
     becomes("--log-level", "log-level", "", turn=_LEVELS),
-    missing("--webhook-url", "Reloader posts there instead of rolling, the same few words for every change; use the strategy `notify` and follow the Events", private=True),
+    alerts.WEBHOOK,
     becomes("--resources-to-ignore", "exclude-sources", "", Takes.LIST, each_of(configmaps="ConfigMap", secrets="Secret")),
     becomes("--ignored-workload-types", "exclude-kinds", "", Takes.LIST, each_of(jobs="Job", cronjobs="CronJob")),
     becomes("--namespaces", "namespaces", "", Takes.LIST, words),
@@ -72,11 +72,7 @@ VARIABLES: tuple[Row, ...] = (
     unneeded("RELOADER_NAMESPACE", "no ConfigMap with information about itself is written"),
     unneeded("RELOADER_DEPLOYMENT_NAME", "no ConfigMap with information about itself is written"),
     missing("METRICS_COUNT_BY_NAMESPACE", "metrics are not counted by namespace"),
-    missing("ALERT_ON_RELOAD", _TOLD),
-    missing("ALERT_SINK", _TOLD),
-    missing("ALERT_WEBHOOK_URL", _TOLD, private=True),
-    missing("ALERT_WEBHOOK_PROXY", _TOLD, private=True),
-    missing("ALERT_ADDITIONAL_INFO", _TOLD),
+    *alerts.ALERTS,
     becomes("KUBECONFIG", "kubeconfig", "the variable is read too"),
 )  # fmt: skip
 

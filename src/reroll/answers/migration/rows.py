@@ -154,3 +154,17 @@ def selector(text: str) -> str | None:
     parts = [re.sub(r"^([^=!:()\s]+)[:=]\*$", r"\1", part.strip()) for part in text.split(",")]
     parts = [re.sub(r"^([^=!:()\s]+):([^=:]*)$", r"\1=\2", part) for part in parts]
     return ",".join(part for part in parts if part) or None
+
+
+def as_text(value: Any) -> str:
+    """As a flag or a line for people has it."""
+    match value:
+        case bool():
+            return str(value).lower()
+        case list():
+            return ",".join(as_text(each) for each in value)
+        case float():
+            return f"{value:g}"
+        case dict():
+            return ",".join(f"{key}={as_text(each)}" for key, each in value.items())
+    return str(value)

@@ -10,7 +10,8 @@ from difflib import get_close_matches
 from typing import Any, NamedTuple
 
 from reroll.answers.migration import reloader, wave
-from reroll.answers.migration.rows import Fate, Row, Takes, Value, truth
+from reroll.answers.migration.alerts import NOTICES, notices
+from reroll.answers.migration.rows import Fate, Row, Takes, Value, as_text, truth
 from reroll.settings.resolve import SettingsError, resolve
 from reroll.settings.table import SETTINGS
 
@@ -61,16 +62,18 @@ class Translation(NamedTuple):
 
     @property
     def chart(self) -> dict[str, Any]:
-        """All values of our chart."""
+        """All values of our chart, which has the dialects apart."""
         left = self.settings.get("exclude-kinds", ())
         needed = {name: True for name, kind in self.tool.features.items() if kind not in left}
-        parts = {"settings": self.settings, "features": needed}
+        settings = {key: value for key, value in self.settings.items() if key != "dialects"}
+        parts = {"dialects": {self.tool.name: True}, "settings": settings, "features": needed}
         return {**{name: part for name, part in parts.items() if part}, **self.values}
 
     @property
     def flags(self) -> list[str]:
         """The settings as a command line."""
-        return [f"--{key}={_text(value)}" for key, value in self.settings.items()]
+        rows = self.settings.items()
+        return [f"--{key}={as_text(value)}" for key, value in rows if key != NOTICES]
 
 
 class Wrong(Exception):  # noqa: N818  what was given is wrong, and this says how
@@ -131,9 +134,9 @@ def of_values(values: Mapping[str, Any], tool: Tool | None = None) -> Translatio
         if row is None:
             lines.append(Line(path, Fate.MISSING, f"the chart of {tool.title} knows no such value"))
         elif row.flag and (told := tool.row(row.flag)):
-            text = row.to or _text(value)
-            shown = path if row.private or told.private else f"{path}: {_text(value)}"
-            if not row.private or told.fate is not Fate.SETTING:
+            text = row.to or as_text(value)
+            shown = path if row.private or told.private else f"{path}: {as_text(value)}"
+            if not row.private or told.fate is not Fate.SETTING or told.setting == NOTICES:
                 given.append(Given(told, text, shown))
         else:
             lines.append(Line(path, row.fate_of(value), row.word))
@@ -183,7 +186,7 @@ def _given(row: Row, text: str) -> Given:
 def _translation(
     tool: Tool, given: Iterable[Given], lines: Iterable[Line], problems: list[str]
 ) -> Translation:
-    found: dict[str, Any] = {}
+    found: dict[str, Any] = {"dialects": ["reroll", tool.name]}
     told = [*lines]
     for one in _in_order(given):
         row = one.row
@@ -200,8 +203,14 @@ def _translation(
         told.append(Line(one.shown, row.fate, row.word, row.setting, value))
         if row.setting:
             found[row.setting] = _together(found.get(row.setting), value)
+    alerts = found.pop(NOTICES, {})
+    if rows := notices(alerts):
+        found[NOTICES] = rows
+    if "webhook" in alerts:
+        found["strategy"] = "notify"
     told = [_beside(tool, line, found) for line in told]
-    settings = {row.key: found[row.key] for row in SETTINGS if row.key in found}
+    keys = (*(row.key for row in SETTINGS), NOTICES)
+    settings = {key: found[key] for key in keys if key in found}
     try:
         resolve({}, {}, settings, tool.title)
     except SettingsError as error:
@@ -215,7 +224,8 @@ def _in_order(given: Iterable[Given]) -> list[Given]:
     """Flags come before variables that say the same; a flag that is not a list counts last."""
     found = list(given)
     flagged = {one.row.setting for one in found if one.row.is_flag}
-    kept = [one for one in found if one.row.is_flag or one.row.setting not in flagged - {""}]
+    several = {"", NOTICES}
+    kept = [one for one in found if one.row.is_flag or one.row.setting not in flagged - several]
     last = {one.row.name: one for one in kept}
     return [one for one in kept if one.row.takes is Takes.LIST or last[one.row.name] is one]
 
@@ -224,6 +234,8 @@ def _together(before: Any, value: Any) -> Any:
     """What a flag means that was given again: lists and selectors grow."""
     if isinstance(before, list) and isinstance(value, list):
         return list(dict.fromkeys([*before, *value]))
+    if isinstance(before, dict) and isinstance(value, dict):
+        return {**before, **value}
     if isinstance(before, str) and isinstance(value, str):
         return f"{before},{value}"
     return value
@@ -231,6 +243,9 @@ def _together(before: Any, value: Any) -> Any:
 
 def _beside(tool: Tool, line: Line, found: dict[str, Any]) -> Line:
     """What becomes of a line in the company of others."""
+    if line.setting == NOTICES and NOTICES not in found:
+        word = f"{tool.title} tells nobody without ALERT_ON_RELOAD=true"
+        return Line(line.given, Fate.UNNEEDED, word)
     if line.setting != "namespace-selector" or "namespaces" not in found:
         return line
     found.pop(line.setting, None)
@@ -291,19 +306,6 @@ def _leaves(values: Mapping[str, Any], path: str) -> Iterator[tuple[str, Any]]:
             yield from _leaves(value, here)
         else:
             yield here, value
-
-
-def _text(value: Any) -> str:
-    match value:
-        case bool():
-            return str(value).lower()
-        case list():
-            return ",".join(_text(each) for each in value)
-        case float():
-            return f"{value:g}"
-        case dict():
-            return ",".join(f"{key}={_text(each)}" for key, each in value.items())
-    return str(value)
 
 
 def _nearest(name: str, tool: Tool) -> str:

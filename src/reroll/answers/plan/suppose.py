@@ -16,6 +16,7 @@ from reroll.core.decide.chains import decide
 from reroll.core.decide.plan import Plan
 from reroll.core.model.key import Key
 from reroll.core.observe.snapshot import History
+from reroll.core.propagation.order import turns
 from reroll.core.tables.source_kinds import SourceKind
 from reroll.engine.content import ManagedField, Source, SourceMetadata
 from reroll.engine.listing import Listing
@@ -31,6 +32,8 @@ class Supposed(NamedTuple):
     plan: Plan
     keys: dict[Key, tuple[str, ...]]
     """The keys of each source that change and that it uses: names, never values."""
+    turn: int = 0
+    """Where the change propagates with care: the how many-th it is, if all stay healthy."""
 
 
 def suppose(
@@ -47,7 +50,18 @@ def suppose(
         source = _as_served(one.kind, one, latest + number, now)
         listing.world.sources.observe(one.kind, source, watched=True)
     found = (_supposed(listing, decision, now) for decision in before if decision.snapshot)
-    return [one for one in found if one is not None]
+    order = _order(listing)
+    made = [one._replace(turn=order.get(one.key, 0)) for one in found if one is not None]
+    return sorted(made, key=lambda one: one.turn)
+
+
+def _order(listing: Listing) -> dict[Key, int]:
+    """The turn of each workload: that of the last of its sources."""
+    found: dict[Key, int] = {}
+    for group in listing.world.propagation.groups():
+        for key, turn in turns(group).items():
+            found[key] = max(turn, found.get(key, 0))
+    return found
 
 
 def _supposed(listing: Listing, decision: Decision, now: datetime) -> Supposed | None:
@@ -60,8 +74,9 @@ def _supposed(listing: Listing, decision: Decision, now: datetime) -> Supposed |
     workload = msgspec.structs.replace(seen.workload, record=caught_up, last=None)
     history = decision.snapshot.history or History()
     seen = msgspec.structs.replace(
-        seen, workload=workload, history=history, waiting_since=None, quiet_since=None
-    )
+        seen, workload=workload, history=history, waiting_since=None, quiet_since=None,
+        spreads=(), traffic=None,
+    )  # fmt: skip
     found = decide(seen, now, listing.world.dialects)
     changed = {
         ref.source: listing.world.sources.content(ref.source)

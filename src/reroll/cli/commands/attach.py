@@ -7,8 +7,9 @@ from typing import Any
 
 from reroll.cli.command import Context
 from reroll.cli.errors import CommandError, Exit
-from reroll.cli.flags import add_flags
-from reroll.cli.output import add_output_flag, print_json, print_table, warn
+from reroll.cli.flags import add_dry_run_flag, add_flags
+from reroll.cli.sentences import warn
+from reroll.cli.show import Answer, Place, Table, add_output_flag, target
 from reroll.cli.targets import config_target, duration, workload_target
 from reroll.clock import SystemClock
 from reroll.core.model.key import Key
@@ -39,6 +40,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="1m",
         help="how long to wait for the revisions of what was just deployed (default: 1m)",
     )
+    add_dry_run_flag(parser)
     add_output_flag(parser)
     add_flags(parser)
 
@@ -50,15 +52,15 @@ def run(args: argparse.Namespace) -> int:
         raise CommandError("name workloads, or select them with -l or -A; not both", Exit.USAGE)
     if configs and args.all_namespaces:
         raise CommandError("--config is about one namespace: use -n, not -A", Exit.USAGE)
-    selection = Selection(named, args.selector, configs, duration("--timeout", args.timeout))
+    patience = duration("--timeout", args.timeout)
+    selection = Selection(named, args.selector, configs, patience, args.dry_run)
 
-    async def action(view: View) -> int:
+    async def ask(view: View) -> Answer:
         attached = await attach(view, selection, SystemClock(), _waiting)
         problems = [*attached.gaps, *_problems(attached, args.timeout)]
-        _show(args.output, attached.results, problems)
-        return Exit.FAILED if problems else Exit.OK
+        return _answer(attached.results, problems, everywhere=args.all_namespaces)
 
-    return Context(args).run(action)
+    return Context(args).answer(ask)
 
 
 def _waiting(late: Sequence[Key]) -> None:
@@ -76,24 +78,21 @@ def _problems(attached: Attached, timeout: str) -> list[str]:
     ]
 
 
-def _show(output: str, results: list[Result], problems: list[str]) -> None:
-    if output == "json":
-        print_json({"attached": [_facts(one) for one in results], "problems": problems})
-    elif not results:
-        print("no content-named configs in use")
-    else:
-        print_table(("WORKLOAD", "OWNER", "CONFIG", "RESULT"), [_row(one) for one in results])
-    warn(problems)
-
-
-def _row(one: Result) -> tuple[str, str, str, str]:
-    owner, config = one.owner, one.config
-    return (
-        str(one.workload),
-        f"{owner.kind} {owner.name}",
-        f"{config.kind} {config.name}",
-        one.result,
+def _answer(results: list[Result], problems: list[str], *, everywhere: bool) -> Answer:
+    place = Place.of((one.workload for one in results), everywhere=everywhere)
+    rows = [(*place.cells(one.workload), *_cells(one)) for one in results]
+    table = Table((*place.columns, "OWNER", "CONFIG", "RESULT"), rows)
+    return Answer(
+        document={"attached": [_facts(one) for one in results], "problems": problems},
+        text=[table if results else "no content-named configs in use"],
+        names=[target(one.config) for one in results],
+        warnings=problems,
+        code=Exit.FAILED if problems else Exit.OK,
     )
+
+
+def _cells(one: Result) -> tuple[str, str, str]:
+    return f"{one.owner.kind.lower()}/{one.owner.name}", target(one.config), one.result
 
 
 def _facts(one: Result) -> dict[str, Any]:

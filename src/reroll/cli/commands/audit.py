@@ -3,20 +3,21 @@
 import argparse
 from collections.abc import Iterator
 from datetime import datetime
-from typing import Any
+
+import msgspec
 
 from reroll.answers.audit.gather import Audit, audit
 from reroll.answers.audit.records import with_records
-from reroll.answers.audit.report import Audited, AuditRow, Certificates, rows, used_certificates
+from reroll.answers.audit.report import Audited, AuditRow, pod_facts, rows, used_certificates
 from reroll.answers.namespaces import namespaces
 from reroll.cli.command import Context
 from reroll.cli.errors import Exit
 from reroll.cli.flags import add_controller_flags, add_flags
-from reroll.cli.output import add_output_flag, warn
-from reroll.cli.show import Table, show
+from reroll.cli.show import Answer, Place, Table, add_output_flag, target
 from reroll.cli.times import ago, moment
+from reroll.cli.watch import add_watch_flag
 from reroll.core.model.key import Key
-from reroll.core.observe.staleness import Finding, Verdict
+from reroll.core.observe.staleness import Verdict
 from reroll.kube.view import View
 from reroll.x509 import Certificate
 
@@ -35,7 +36,10 @@ reads only, and of Secrets only the metadata, unless a record has them or --cert
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.description = DESCRIPTION
-    parser.add_argument("-l", "--selector", help="only pods with these labels")
+    parser.add_argument(
+        "workloads", nargs="*", metavar="KIND/NAME", help="only pods of these workloads"
+    )
+    parser.add_argument("-l", "--selector", metavar="LABELS", help="only pods with these labels")
     parser.add_argument(
         "--mounts",
         choices=("live", "frozen"),
@@ -55,45 +59,72 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--pods", action="store_true", help="a line for each pod")
     add_output_flag(parser)
+    add_watch_flag(parser)
     add_controller_flags(parser)
     add_flags(parser)
 
 
 def run(args: argparse.Namespace) -> int:
     context = Context(args)
-
-    async def action(view: View) -> int:
-        audited = await audit(
-            view,
-            args.selector,
-            mounts_are_live=args.mounts == "live",
-            read_certificates=args.certificates,
-        )
-        proved = await with_records(view, context.clock, context.settings, audited.pods)
-        audited = audited._replace(pods=proved)
-        if view.namespace and not audited.pods:
-            await namespaces(View(view.client, view.namespace, view.home))
-        pods = [_pod_facts(each, audited.certificates) for each in audited.pods]
-        text = _text(audited, context.clock.now(), each_pod=args.pods)
-        show(context.output, {"pods": pods, "problems": view.gaps}, text)
-        warn(view.gaps)
-        stale = [
-            finding
-            for each in audited.pods
-            for finding in each.findings
-            if finding.verdict is Verdict.STALE and (finding.certain or args.fail_on == "stale")
-        ]
-        if args.fail_on and stale:
-            return Exit.WOULD_ROLL
-        return Exit.FAILED if args.fail_on and view.gaps else Exit.OK
-
-    return context.run(action)
+    context.check_usage()
+    return context.answer(lambda view: _audit(view, context))
 
 
-def _text(audited: Audit, now: datetime, *, each_pod: bool) -> Iterator[Table | str]:
-    listed = rows(audited.pods, each_pod=each_pod)
-    head = ("VERDICT", "POD" if each_pod else "WORKLOAD", "PODS", "SOURCE", "USED AS", "CHANGED")
-    yield Table(head, [_row(each, now) for each in listed])
+async def _audit(view: View, context: Context) -> Answer:
+    args = context.args
+    audited = await audit(
+        view,
+        args.selector,
+        mounts_are_live=args.mounts == "live",
+        read_certificates=args.certificates,
+    )
+    pods = await with_records(view, context.clock, context.settings, audited.pods)
+    audited = audited._replace(pods=await _selected(view, context, pods))
+    if view.namespace and not audited.pods:
+        await namespaces(view.again())
+    listed = rows(audited.pods, each_pod=args.pods)
+    return Answer(
+        document={
+            "pods": [pod_facts(each, audited.certificates) for each in audited.pods],
+            "problems": view.gaps,
+        },
+        text=[*_text(audited, listed, context, everywhere=view.namespace is None)],
+        names=[target(each.of) for each in listed],
+        warnings=view.gaps,
+        code=_code(args.fail_on, audited, view.gaps),
+    )
+
+
+async def _selected(view: View, context: Context, pods: list[Audited]) -> list[Audited]:
+    """The pods of the workloads that were named; a name that is no workload is an error."""
+    if not context.args.workloads:
+        return pods
+    kinds = {kind.name: kind for kind, _ in context.selection.named}
+    known = [each.workload.key for each in await view.workloads(kinds.values())]
+    context.selection.check(known, view.gaps, namespace=view.namespace)
+    named = {(kind.name, name) for kind, name in context.selection.named}
+    return [each for each in pods if (each.workload.kind, each.workload.name) in named]
+
+
+def _code(fail_on: str | None, audited: Audit, gaps: list[str]) -> Exit:
+    if not fail_on:
+        return Exit.OK
+    findings = [finding for each in audited.pods for finding in each.findings]
+    stale = [one for one in findings if one.verdict is Verdict.STALE]
+    if any(one.certain or fail_on == "stale" for one in stale):
+        return Exit.WOULD_ROLL
+    return Exit.FAILED if gaps else Exit.OK
+
+
+def _text(
+    audited: Audit, listed: list[AuditRow], context: Context, *, everywhere: bool
+) -> Iterator[Table | str]:
+    now, name = context.clock.now(), "POD" if context.args.pods else "WORKLOAD"
+    place = Place.of((each.of for each in listed), name, everywhere=everywhere)
+    columns = ("VERDICT", *place.columns, "PODS", "SOURCE", "USED AS", "CHANGED", "POD NAMES")
+    facts = [msgspec.to_builtins(each) for each in listed]
+    table = [_row(each, place, now) for each in listed]
+    yield Table(columns, table, wide={"POD NAMES"}, facts=facts)
     outdated = _outdated_certificates(audited)
     if outdated:
         yield ""
@@ -115,10 +146,11 @@ def _word(row: AuditRow) -> str:
     return f"{row.verdict}?" if row.verdict is Verdict.STALE and not row.certain else row.verdict
 
 
-def _row(row: AuditRow, now: datetime) -> tuple[str, ...]:
+def _row(row: AuditRow, place: Place, now: datetime) -> tuple[str, ...]:
     changed = f"{ago(row.changed, now)} by {row.by or 'somebody'}" if row.changed else "-"
-    source = f"{row.source.kind} {row.source.name}"
-    return _word(row), str(row.of), str(len(row.pods)), source, "; ".join(row.hows), changed
+    uses, pods = "; ".join(row.hows), ", ".join(row.pods)
+    cells = (str(len(row.pods)), target(row.source), uses, changed, pods)
+    return (_word(row), *place.cells(row.of), *cells)
 
 
 def _outdated_certificates(audited: Audit) -> list[tuple[str, ...]]:
@@ -140,32 +172,3 @@ def _outdated_certificates(audited: Audit) -> list[tuple[str, ...]]:
         )
         for (source, certificate), names in sorted(pods.items())
     ]
-
-
-def _pod_facts(audited: Audited, certificates: Certificates) -> dict[str, Any]:
-    return {
-        "namespace": audited.pod.namespace,
-        "name": audited.pod.name,
-        "workload": audited.workload,
-        "running": audited.runs,
-        "stale": audited.has(Verdict.STALE),
-        "uses": [_use_facts(finding, certificates) for finding in audited.findings],
-    }
-
-
-def _use_facts(finding: Finding, certificates: Certificates) -> dict[str, Any]:
-    facts = {
-        "source": finding.source,
-        "how": finding.use.how,
-        "container": finding.use.container,
-        "keys": finding.use.keys,
-        "optional": finding.use.optional,
-        "verdict": finding.verdict.value,
-        "certain": finding.certain,
-        "started": finding.started,
-        "changed": finding.changed,
-        "changedBy": finding.by,
-        "why": finding.why,
-    }
-    used = [each._asdict() for each in used_certificates(finding, certificates)]
-    return {**facts, "certificates": used} if used else facts

@@ -53,7 +53,8 @@ def complete(parser_for: Callable[[Sequence[str]], argparse.ArgumentParser], **h
     for action in _actions(parser):
         if action.choices is None and action.dest in NAMES:
             action.completer = _asking(NAMES[action.dest])  # type: ignore[attr-defined]
-    argcomplete.autocomplete(parser, **how)
+    # Names first: flags are offered to who has begun one.
+    argcomplete.autocomplete(parser, always_complete_options=False, **how)
 
 
 def for_kubectl(

@@ -10,7 +10,7 @@ from reroll.cli.command import Context
 from reroll.cli.commands.render import add_config_flag, custom_kinds
 from reroll.cli.errors import CommandError, Exit
 from reroll.cli.flags import add_flags
-from reroll.cli.output import add_output_flag, print_json, print_table, warn
+from reroll.cli.show import Answer, Place, Table, add_output_flag, show, target
 from reroll.cli.streams import manifests, parsed
 from reroll.core.model.key import Key
 from reroll.core.tables.catalog import TABLES
@@ -18,7 +18,7 @@ from reroll.kube import resources, wire
 from reroll.kube.errors import ApiError, Forbidden, Invalid, NotFound
 from reroll.kube.view import View
 from reroll.manifests.diff import REPLACES_PODS, Cause, Difference, Effect, Side, compare, overlay
-from reroll.manifests.model import Input, Manifests, ManifestWorkload, shown
+from reroll.manifests.model import Input, Manifests, ManifestWorkload
 from reroll.manifests.options import ANNOTATION
 from reroll.manifests.references import undefined
 
@@ -54,20 +54,21 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     if len(args.renders) == 1:
-        return Context(args).run(lambda view: _with_cluster(view, args))
+        return Context(args).answer(lambda view: _with_cluster(view, args))
     if len(args.renders) > 2:
         raise CommandError("give one render or two, not more; a folder is one", Exit.USAGE)
     if args.renders == ["-", "-"]:
         raise CommandError("standard input can be one of the two, not both", Exit.USAGE)
     custom = custom_kinds(args)
     before, after = (manifests([each], args.namespace or "", custom) for each in args.renders)
-    return _show(args, compare(Side(before), Side(after), args.annotation), [])
+    answer = _answer(compare(Side(before), Side(after), args.annotation), [])
+    return show(args.output, answer)
 
 
 # What is in the cluster
 
 
-async def _with_cluster(view: View, args: argparse.Namespace) -> int:
+async def _with_cluster(view: View, args: argparse.Namespace) -> Answer:
     namespace, custom = args.namespace or view.home, custom_kinds(args)
 
     def served(objects: list[Any]) -> Manifests:
@@ -85,7 +86,7 @@ async def _with_cluster(view: View, args: argparse.Namespace) -> int:
     before = Side(served([*objects, *filter(None, sources)]))
     templates = {key: template for key, (_, template) in live.items()}
     differences = compare(before, Side(after, before.contents, templates), args.annotation)
-    return _show(args, differences, view.gaps)
+    return _answer(differences, view.gaps)
 
 
 async def _live(view: View, workload: ManifestWorkload) -> tuple[Any, Any] | None:
@@ -141,30 +142,25 @@ async def _source(view: View, key: Key) -> Any | None:
 # What is shown
 
 
-def _show(args: argparse.Namespace, differences: list[Difference], problems: list[str]) -> int:
-    if args.output == "json":
-        facts = [_facts(difference) for difference in differences]
-        print_json({"workloads": facts, "problems": problems})
-    elif not differences:
-        print("nothing changes")
-    else:
-        rows = [
-            (shown(difference.workload), difference.effect.value, _because(difference))
-            for difference in differences
-        ]
-        print_table(("WORKLOAD", "EFFECT", "BECAUSE"), rows)
-    warn(problems)
-    if (
-        any(difference.effect is Effect.NOT_SEEN for difference in differences)
-        and args.output != "json"
-    ):
-        warn(["what does not roll has no checksum in its template; see `reroll render --help`"])
-    if problems:
-        return Exit.FAILED
-    return (
-        Exit.WOULD_ROLL
-        if any(difference.effect in REPLACES_PODS for difference in differences)
-        else Exit.OK
+def _answer(differences: list[Difference], problems: list[str]) -> Answer:
+    place = Place.of(difference.workload for difference in differences)
+    rows = [
+        (*place.cells(difference.workload), difference.effect.value, _because(difference))
+        for difference in differences
+    ]
+    table = Table((*place.columns, "EFFECT", "BECAUSE"), rows)
+    effects = {difference.effect for difference in differences}
+    hint = "what does not roll has no checksum in its template; see `reroll render --help`"
+    code = Exit.OK if effects.isdisjoint(REPLACES_PODS) else Exit.WOULD_ROLL
+    return Answer(
+        document={
+            "workloads": [_facts(difference) for difference in differences],
+            "problems": problems,
+        },
+        text=[table if differences else "nothing changes"],
+        names=[target(difference.workload) for difference in differences],
+        warnings=[*problems, *([hint] if Effect.NOT_SEEN in effects else ())],
+        code=Exit.FAILED if problems else code,
     )
 
 

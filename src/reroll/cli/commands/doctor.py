@@ -3,25 +3,23 @@
 import argparse
 import sys
 from collections.abc import Iterator
-from typing import Any
 
 from reroll import __version__
-from reroll.answers.doctor.findings import Finding, Level, counted, worst
+from reroll.answers.doctor.findings import Finding, Level, counted, document, worst
 from reroll.answers.doctor.gather import Examination, Wanted
 from reroll.answers.doctor.server import API
 from reroll.answers.migration.survey import survey
 from reroll.cli.command import Context
 from reroll.cli.errors import Exit
 from reroll.cli.flags import add_controller_flags, add_flags
-from reroll.cli.output import add_output_flag, visible
-from reroll.cli.show import show
+from reroll.cli.show import ANSWERS, PROGRAMS, Answer, Table, add_output_flag
 from reroll.kube.errors import Unauthorized, Unavailable
 from reroll.kube.view import View
 
 DESCRIPTION = """\
 Check an installation: the API server and what it serves, the controller's rights one by one, its
 Deployment, Lease, versions, watches and digest key, what rewrites pods, other controllers that
-answer to the same annotations, and annotations that cannot be used.
+answer to the same annotations, annotations that cannot be used, and what is wrong with workloads.
 
 Reads only. What it may not look at is a note; each finding says what to do. Short where all is
 well: -v shows every check. Ends with 7 if there is a problem.
@@ -35,10 +33,10 @@ The rights are those of the controller's service account, which only administrat
 in a pod that has this account, it asks for itself."""
 
 _COLOURS = {
-    Level.OK: "green",
-    Level.NOTE: "cyan",
-    Level.WARNING: "yellow",
-    Level.PROBLEM: "bold red",
+    Level.OK.value: "green",
+    Level.NOTE.value: "cyan",
+    Level.WARNING.value: "yellow",
+    Level.PROBLEM.value: "bold red",
 }
 
 
@@ -66,7 +64,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     much = parser.add_mutually_exclusive_group()
     much.add_argument("-q", "--quiet", action="store_true", help="leave out what is well")
     much.add_argument("-v", "--verbose", action="store_true", help="every check and every note")
-    add_output_flag(parser)
+    add_output_flag(parser, ANSWERS)
     parser.add_argument(
         "-n", "--namespace", metavar="NAME", help="only workloads of this namespace (default: all)"
     )
@@ -85,19 +83,16 @@ def run(args: argparse.Namespace) -> int:
         tuple(args.metrics_url),
     )
 
-    async def action(view: View) -> int:
+    async def ask(view: View) -> Answer:
         examination = Examination(view, wanted, survey, context.clock, __version__)
         found = await _findings(examination)
         shown = _shown(found, args)
-        if sys.stdout.isatty() and context.output != "json":
-            _table(shown)
-            print(_summary(found))
-        else:
-            show(context.output, document(shown), (*_lines(shown), _summary(found)))
+        text = [_table(shown)] if sys.stdout.isatty() else [*_lines(shown)]
         bad = worst(found).rank >= Level(args.fail_on).rank
-        return Exit.UNWELL if bad else Exit.OK
+        code = Exit.UNWELL if bad else Exit.OK
+        return Answer(document(shown, __version__), [*text, _summary(found)], code=code)
 
-    return context.run(action)
+    return context.answer(ask)
 
 
 async def _findings(examination: Examination) -> list[Finding]:
@@ -112,7 +107,7 @@ async def _findings(examination: Examination) -> list[Finding]:
 def _shown(found: list[Finding], args: argparse.Namespace) -> list[Finding]:
     if args.quiet:
         return [one for one in found if one.level is not Level.OK]
-    return found if args.verbose or args.output == "json" else list(_in_short(found))
+    return found if args.verbose or args.output in PROGRAMS else list(_in_short(found))
 
 
 def _in_short(found: list[Finding]) -> Iterator[Finding]:
@@ -128,15 +123,6 @@ def _in_short(found: list[Finding]) -> Iterator[Finding]:
         parts = [f"{counted(len(well), 'check')} passed"] if well else []
         parts += [notes] if len(well) < len(of_it) else []
         yield Finding(check, Level.OK if well else Level.NOTE, ", ".join(parts))
-
-
-def document(found: list[Finding]) -> dict[str, Any]:
-    """For programs."""
-    return {
-        "version": __version__,
-        "worst": worst(found).value,
-        "findings": [finding._asdict() for finding in found],
-    }
 
 
 def _summary(found: list[Finding]) -> str:
@@ -155,14 +141,9 @@ def _lines(found: list[Finding]) -> Iterator[str]:
         yield f"{each.level.value}: {each.check}: {each.sentence}{todo}"
 
 
-def _table(found: list[Finding]) -> None:
-    from rich.console import Console
-    from rich.markup import escape
-    from rich.table import Table
-
-    table = Table("LEVEL", "CHECK", "FINDING", box=None, header_style="bold")
-    for one in found:
-        todo = f"\n[dim]-> {escape(visible(one.todo))}[/]" if one.todo else ""
-        level = f"[{_COLOURS[one.level]}]{one.level.value}[/]"
-        table.add_row(level, one.check, escape(visible(one.sentence)) + todo)
-    Console().print(table)
+def _table(found: list[Finding]) -> Table:
+    rows = [
+        (one.level.value, one.check, one.sentence + (f"\n-> {one.todo}" if one.todo else ""))
+        for one in found
+    ]
+    return Table(("LEVEL", "CHECK", "FINDING"), rows, styles=_COLOURS)

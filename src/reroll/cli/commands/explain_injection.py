@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 from reroll.answers.errors import missing_sentence
 from reroll.cli.command import Context
 from reroll.cli.errors import CommandError, Exit
-from reroll.cli.output import print_json, print_lines, print_table, warn
+from reroll.cli.show import Answer, Table
+from reroll.cli.show import target as named_target
 from reroll.cli.times import ago, moment
 from reroll.clock import SystemClock
 from reroll.core.model.fieldpaths import text
@@ -54,22 +55,22 @@ class Explanation(NamedTuple):
         return writes.last(frozenset({each.key})) if writes else None
 
 
-def run(args: argparse.Namespace) -> int:
-    name = args.workload.partition("/")[2]
+def run(args: argparse.Namespace, named: str) -> int:
+    name = named.partition("/")[2]
     if not name:
         raise CommandError("write injection/NAME", Exit.USAGE)
 
-    async def action(view: View) -> int:
+    async def ask(view: View) -> Answer:
         explanation, now = await _gather(view, name), SystemClock().now()
-        if args.output == "json":
-            print_json({**_facts(explanation), "problems": view.gaps})
-        else:
-            print_lines(_sentences(explanation, now))
-            _tables(explanation, now)
-        warn(view.gaps)
-        return Exit.FAILED if view.gaps else Exit.OK
+        return Answer(
+            document={**_facts(explanation), "problems": view.gaps},
+            text=[*_sentences(explanation, now), *_tables(explanation, now)],
+            names=[named_target(explanation.injection.key)],
+            warnings=view.gaps,
+            code=Exit.FAILED if view.gaps else Exit.OK,
+        )
 
-    return Context(args).run(action)
+    return Context(args).answer(ask)
 
 
 async def _gather(view: View, name: str) -> Explanation:
@@ -132,7 +133,7 @@ def _ownership(owners: list[Owner] | None) -> str:
     return f"The field is owned by {', '.join(owner.manager for owner in owners)}."
 
 
-def _tables(explanation: Explanation, now: datetime) -> None:
+def _tables(explanation: Explanation, now: datetime) -> Iterator[Table | str]:
     home = explanation.injection.key.namespace
     sources = [
         (
@@ -147,11 +148,11 @@ def _tables(explanation: Explanation, now: datetime) -> None:
         (each.type, each.status, each.reason, ago(_time(each.last_transition_time), now))
         for each in explanation.injection.status.conditions
     ]
-    print()
-    print_table(("SOURCE", "KEY", "VARIABLE", "CHANGED"), sources)
+    yield ""
+    yield Table(("SOURCE", "KEY", "VARIABLE", "CHANGED"), sources)
     if conditions:
-        print()
-        print_table(("CONDITION", "STATUS", "REASON", "SINCE"), conditions)
+        yield ""
+        yield Table(("CONDITION", "STATUS", "REASON", "SINCE"), conditions)
 
 
 def _changed(explanation: Explanation, each: From, now: datetime) -> str:

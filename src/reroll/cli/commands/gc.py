@@ -6,8 +6,8 @@ from typing import Any
 from reroll.cli.command import Context
 from reroll.cli.commands.render import add_config_flag, custom_kinds
 from reroll.cli.errors import CommandError, Exit
-from reroll.cli.flags import add_flags
-from reroll.cli.output import add_output_flag, print_json, print_table, warn
+from reroll.cli.flags import add_dry_run_flag, add_flags
+from reroll.cli.show import Answer, Table, add_output_flag, target
 from reroll.cli.targets import duration
 from reroll.clock import SystemClock
 from reroll.kube import resources
@@ -27,7 +27,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "  reroll gc -A --keep 3           keep the three newest unused ones of each name\n"
         "  reroll gc -n shop --also gateways.v1.gateway.networking.k8s.io"
     )
-    parser.add_argument("--dry-run", action="store_true", help="delete nothing, say what would be")
+    add_dry_run_flag(parser, "delete nothing, say what would be")
     parser.add_argument(
         "--keep",
         type=int,
@@ -62,7 +62,7 @@ def run(args: argparse.Namespace) -> int:
     custom = custom_kinds(args).fields.keys()
     rules = Rules(args.keep, min_age, args.selector, args.dry_run)
 
-    async def action(view: View) -> int:
+    async def ask(view: View) -> Answer:
         for resource in also:
             if not await view.serves(resource):
                 raise CommandError(
@@ -71,12 +71,9 @@ def run(args: argparse.Namespace) -> int:
         users = [*usage.USERS, *also]
         users += [one for row in sorted(custom) if (one := await view.find(*row))]
         collected = await gc.collect(view, users, rules, SystemClock().now())
-        problems = _problems(collected)
-        _show(args, collected, problems)
-        failed = problems or any(one.problem for one in collected.outcomes)
-        return Exit.FAILED if failed else Exit.OK
+        return _answer(args, collected, _problems(collected))
 
-    return Context(args).run(action)
+    return Context(args).answer(ask)
 
 
 def _problems(collected: Collected) -> list[str]:
@@ -87,20 +84,24 @@ def _problems(collected: Collected) -> list[str]:
 # What is shown
 
 
-def _show(args: argparse.Namespace, collected: Collected, problems: list[str]) -> None:
+def _answer(args: argparse.Namespace, collected: Collected, problems: list[str]) -> Answer:
     unused = "unused" if collected.blind else "would be deleted"
     results = [
         (one, one.result or _word(one.decision, args.min_age, unused)) for one in collected.outcomes
     ]
-    if args.output == "json":
-        print_json({"configs": [_facts(*one) for one in results], "problems": problems})
-    else:
-        hidden = {Verdict.IN_USE, Verdict.UNPROVED}
-        rows = [_row(*one) for one in results if one[0].decision.verdict not in hidden]
-        print_table(("NAMESPACE", "CONFIG", "CONTENT OF", "RESULT"), rows)
-        used = sum(one.decision.verdict is Verdict.IN_USE for one, _ in results)
-        print(f"{used} content-named configs are in use")
-    warn([*problems, *(one.problem for one, _ in results if one.problem)])
+    hidden = {Verdict.IN_USE, Verdict.UNPROVED}
+    shown = [one for one in results if one[0].decision.verdict not in hidden]
+    used = sum(one.decision.verdict is Verdict.IN_USE for one, _ in results)
+    failures = [one.problem for one, _ in results if one.problem]
+    columns = ("NAMESPACE", "CONFIG", "CONTENT OF", "RESULT")
+    in_use = f"{used} content-named config{' is' if used == 1 else 's are'} in use"
+    return Answer(
+        document={"configs": [_facts(*one) for one in results], "problems": problems},
+        text=[Table(columns, [_row(*one) for one in shown]), in_use],
+        names=[target(one.decision.candidate.key) for one, _ in shown],
+        warnings=[*problems, *failures],
+        code=Exit.FAILED if problems or failures else Exit.OK,
+    )
 
 
 def _word(decision: Decision, young: str, unused: str) -> str:
@@ -119,7 +120,7 @@ def _word(decision: Decision, young: str, unused: str) -> str:
 
 def _row(one: Outcome, result: str) -> tuple[str, str, str, str]:
     key, claim = one.decision.candidate.key, one.decision.candidate.claim
-    return key.namespace, f"{key.kind} {key.name}", f"{claim.plain} ({claim.scheme})", result
+    return key.namespace, target(key), f"{claim.plain} ({claim.scheme})", result
 
 
 def _facts(one: Outcome, result: str) -> dict[str, Any]:

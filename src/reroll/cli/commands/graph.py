@@ -5,6 +5,7 @@ from typing import Any
 
 import msgspec
 
+from reroll.answers.documents import plain
 from reroll.answers.errors import AnswerError, missing_sentence
 from reroll.answers.graph import drawings
 from reroll.answers.graph.gather import gather
@@ -14,7 +15,8 @@ from reroll.cli.command import Context
 from reroll.cli.commands.explain_injection import is_meant as is_injection
 from reroll.cli.errors import CommandError, Exit
 from reroll.cli.flags import add_controller_flags, add_flags
-from reroll.cli.output import print_json, print_lines, warn
+from reroll.cli.output import print_json, print_lines, print_yaml
+from reroll.cli.sentences import warn
 from reroll.cli.targets import workload_target
 from reroll.core.model.injection import KIND
 from reroll.core.model.key import Key
@@ -35,7 +37,7 @@ too. It reads names only: of ConfigMaps and Secrets the metadata.
   reroll graph deployment/web -n shop          what it uses
   reroll graph -A --orphans                    also what nobody uses
   reroll graph -n shop -o svg > shop.svg       also dot (Graphviz), mermaid, json"""
-FORMS = ("tree", "dot", "mermaid", "svg", "json")
+FORMS = ("tree", "dot", "mermaid", "svg", "json", "yaml")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -113,8 +115,9 @@ def _document(one: Document) -> dict[str, Any]:
 
 def _show(output: str, found: Graph, root: Key | None, gaps: list[str]) -> None:
     match output:
-        case "json":
-            print_json({**drawings.facts(found), "problems": gaps})
+        case "json" | "yaml" as form:
+            document = plain({**drawings.facts(found), "problems": gaps})
+            {"json": print_json, "yaml": print_yaml}[form](document)
         case "tree":
             print_lines(drawings.tree(found, root))
             if not found.sources and root is None:

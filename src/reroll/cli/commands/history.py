@@ -2,18 +2,17 @@
 
 import argparse
 import textwrap
-from collections.abc import Iterator
-from datetime import datetime
 from typing import Any
 
-from reroll.answers.history.gather import gather
-from reroll.answers.history.history import HistoryEntry
+from reroll.answers.history.gather import gather, situations_of
+from reroll.answers.history.history import HistoryEntry, facts_of
+from reroll.answers.namespaces import namespaces
 from reroll.cli.command import Context
 from reroll.cli.errors import CommandError, Exit
-from reroll.cli.flags import add_config_flag, add_flags, add_selector_flag
-from reroll.cli.output import add_output_flag, warn
-from reroll.cli.show import Table, show
+from reroll.cli.flags import add_controller_flags, add_flags, add_selector_flag
+from reroll.cli.show import WIDE, Answer, Place, Table, add_output_flag, target
 from reroll.cli.times import ago
+from reroll.cli.watch import add_watch_flag
 from reroll.kube.view import View
 
 LONGEST = 60
@@ -21,11 +20,15 @@ LONGEST = 60
 DESCRIPTION = """\
 Tell what rolled, when, why, because of which keys, and who had changed them: from the records on
 workloads, the copies of them that Kubernetes keeps with each revision, and Events. The newest
-comes first. Keys are told by name; values are never read.
+comes first, and RESULT says what became of the last roll. Keys are told by name, values never.
 
   reroll history -n shop
-  reroll history deployment/web -n shop
+  reroll history deployment/web -n shop --watch
   reroll history -A --limit 20 -o json"""
+
+
+NOTHING = "Nothing is known: no workload here has a record of Reroll, or an Event."
+WIDER = ("REVISION", "TOLD BY")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -38,56 +41,64 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--limit", type=int, default=50, metavar="N", help="at most so many (default: 50)"
     )
     add_output_flag(parser)
-    add_config_flag(parser)
+    add_watch_flag(parser)
+    add_controller_flags(parser)
     add_flags(parser)
 
 
 def run(args: argparse.Namespace) -> int:
     context = Context(args)
-    selection = context.selection
+    context.check_usage()
     if args.limit < 1:
         raise CommandError(f"--limit: {args.limit} is less than one; use 1 or more", Exit.USAGE)
 
-    async def action(view: View) -> int:
+    async def ask(view: View) -> Answer:
+        await context.learn(view)
         listed = await view.workloads(context.tables.kinds)
+        selection = context.selection
         selected = [each for each in listed if selection.holds(each.kind, each.manifest)]
-        known = [each.workload.key for each in listed]
-        selection.check(known, view.gaps, namespace=view.namespace)
-        past = (await gather(view, selected))[: args.limit]
-        document = {"history": [_facts(entry) for entry in past], "problems": view.gaps}
-        show(context.output, document, _text(past, context.clock.now()))
-        warn(view.gaps)
-        return Exit.OK
+        there = [each.workload.key for each in listed]
+        selection.check(there, view.gaps, namespace=view.namespace)
+        known = await situations_of(view, context.settings, context.clock, selected)
+        past = (await gather(view, selected, known))[: args.limit]
+        facts = [facts_of(entry) for entry in past]
+        if view.namespace and not past:
+            await namespaces(view.again())
+        return Answer(
+            document={"history": facts, "problems": view.gaps},
+            text=[_table(context, view, past, facts) if past else NOTHING],
+            names=[target(entry.workload) for entry in past],
+            warnings=view.gaps,
+        )
 
-    return context.run(action)
+    return context.answer(ask)
 
 
-def _text(past: list[HistoryEntry], now: datetime) -> Iterator[Table | str]:
-    head = ("WHEN", "WORKLOAD", "REASON", "BECAUSE OF", "KEYS", "CHANGED BY")
-    yield Table(head, [_row(entry, now) for entry in past])
-    if not past:
-        yield "Nothing is known: no workload here has a record of Reroll, or an Event."
+def _table(
+    context: Context, view: View, past: list[HistoryEntry], facts: list[dict[str, Any]]
+) -> Table:
+    now, longest = context.clock.now(), None if context.output == WIDE else LONGEST
+    place = Place.of((one.workload for one in past), everywhere=view.namespace is None)
+    rows = [(ago(one.at, now), *place.cells(one.workload), *_cells(one, longest)) for one in past]
+    columns = (
+        "WHEN",
+        *place.columns,
+        "REASON",
+        "RESULT",
+        "BECAUSE OF",
+        "KEYS",
+        *WIDER,
+        "CHANGED BY",
+    )
+    return Table(columns, rows, wide=WIDER, facts=facts)
 
 
-def _row(entry: HistoryEntry, now: datetime) -> tuple[str, ...]:
-    said = textwrap.shorten(entry.message, LONGEST, placeholder=" …")
+def _cells(entry: HistoryEntry, longest: int | None) -> tuple[str, ...]:
+    said = entry.message
+    if longest:
+        said = textwrap.shorten(said, longest, placeholder=" …")
     because = ", ".join(part.entry for part in entry.parts) or said
     by = ", ".join(dict.fromkeys(part.by for part in entry.parts if part.by))
-    cells = (entry.reason, because, ", ".join(entry.keys), by)
-    return ago(entry.at, now), str(entry.workload), *(cell or "-" for cell in cells)
-
-
-def _facts(entry: HistoryEntry) -> dict[str, Any]:
-    return {
-        "at": entry.at,
-        "workload": entry.workload,
-        "reason": entry.reason,
-        "message": entry.message,
-        "sources": [
-            {"entry": part.entry, "changed": part.at, "changedBy": part.by or None}
-            for part in entry.parts
-        ],
-        "keys": entry.keys,
-        "revision": entry.revision or None,
-        "toldBy": entry.origin,
-    }
+    keys, revision = ", ".join(entry.keys), str(entry.revision or "")
+    cells = (entry.reason, entry.result, because, keys, revision, entry.origin, by)
+    return tuple(cell or "-" for cell in cells)

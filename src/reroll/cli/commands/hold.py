@@ -1,67 +1,40 @@
-"""`reroll hold` and `reroll release`: keep workloads or a namespace from rolling, and let them go.
+"""`reroll hold` and `reroll release`: keep workloads, sources or a namespace from rolling.
 
 A hold is an annotation on the object itself, so it holds whoever rolls: the controller and `sync`.
 """
 
 import argparse
 import asyncio
-from collections.abc import Mapping
-from datetime import UTC, datetime, timedelta
-from difflib import get_close_matches
-from typing import Any, NamedTuple
+from typing import Any
 
 from reroll.cli.command import Context
 from reroll.cli.errors import CommandError, Exit
-from reroll.cli.flags import add_config_flag, add_flags, add_selector_flag
-from reroll.cli.output import add_output_flag, print_json, print_table
+from reroll.cli.flags import add_controller_flags, add_dry_run_flag, add_flags, add_selector_flag
+from reroll.cli.hold_all import change_all
+from reroll.cli.show import Answer, Place, Table, add_output_flag, show, target
 from reroll.cli.targets import workload_target
-from reroll.core.decide.pin_state import released
-from reroll.core.model.record import read, write
 from reroll.core.observe.workload import belongs_to_workload
-from reroll.core.policy.durations import parse_duration, parse_time
-from reroll.core.tables.annotations import HOLD, STATE
 from reroll.core.tables.catalog import Tables
-from reroll.core.write.patches import Operation, pointer
 from reroll.engine.content import Stub
-from reroll.kube import api, resources, wire
-from reroll.kube.errors import ApiError, Conflict, Invalid, NotFound
+from reroll.kube import resources
 from reroll.kube.view import View
+from reroll.pipeline.hold import Change, HoldError, Result, Target, annotate, value_of
 
 NAMESPACE_WORDS = frozenset(("namespace", "namespaces", "ns"))
-LONGEST = timedelta(days=3650)
-
-
-class Target(NamedTuple):
-    resource: wire.Resource
-    namespace: str | None
-    name: str
-
-    def __str__(self) -> str:
-        place = f"{self.namespace}/" if self.namespace else ""
-        return f"{self.resource.kind} {place}{self.name}"
-
-
-class Result(NamedTuple):
-    target: Target
-    before: str
-    after: str
-    problem: str = ""
-    let_go: bool = False
-    """It was held at a revision, and is no longer."""
-
-    @property
-    def is_changed(self) -> bool:
-        return bool(self.before) or self.let_go
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.description = (
-        "Keep workloads from rolling, or all workloads of a namespace, until they are released or\n"
-        "a time comes. A roll is delayed, never lost: what changed meanwhile rolls then, once.\n\n"
+        "Keep workloads from rolling, or all of a namespace, all that use a ConfigMap or Secret,\n"
+        "or the whole cluster, until they are released or a time comes. A roll is delayed, never\n"
+        "lost: what changed meanwhile rolls then, once.\n\n"
         '  reroll hold -n shop deployment/web --reason "incident 42"\n'
         "  reroll hold -n shop deployment/web --until 2h\n"
         "  reroll hold -n shop -l tier=web --until 30m\n"
+        "  reroll hold -A -l team=shop --until 30m --dry-run\n"
         "  reroll hold namespace/shop --until 2026-12-27T08:00:00Z --reason holidays\n"
+        '  reroll hold -n shop configmap/app --reason "being edited"\n'
+        '  reroll hold --all --reason "incident 42"\n'
         "  reroll release -n shop deployment/web"
     )
     add_targets(parser)
@@ -73,54 +46,62 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def add_targets(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "workloads", nargs="*", metavar="KIND/NAME", help="workloads, or namespace/NAME"
+        "workloads",
+        nargs="*",
+        metavar="KIND/NAME",
+        help="workloads, sources such as configmap/NAME, or namespace/NAME",
+    )
+    parser.add_argument(
+        "--all", action="store_true", help="everything that the controller looks at"
     )
     add_selector_flag(parser)
-    add_config_flag(parser)
+    add_dry_run_flag(parser)
+    add_controller_flags(parser)
 
 
 def run(args: argparse.Namespace) -> int:
     context = Context(args)
-    return change(context, value_of(args.until, args.reason, context.clock.now()))
-
-
-def value_of(until: str | None, reason: str, now: datetime) -> str:
-    """What the annotation says."""
-    why = " ".join(reason.split())
-    if why.lower() in {"true", "false"}:
-        raise CommandError(f"--reason: {reason!r} is no reason; say it in words", Exit.USAGE)
-    if until is None:
-        return why or "true"
-    length = parse_duration(until)
-    moment = now + length if length is not None and length <= LONGEST else parse_time(until)
-    if moment is None:
-        raise CommandError(
-            f'--until: {until!r} is neither a time nor a duration; use "2026-11-16T09:00:00Z" '
-            'or "2h"',
-            Exit.USAGE,
-        )
-    if moment <= now:
-        raise CommandError(f"--until: {until} is over already", Exit.USAGE)
-    return f"until {moment.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ} {why}".strip()
+    try:
+        value = value_of(args.until, args.reason, context.clock.now())
+    except HoldError as error:
+        raise CommandError(str(error), Exit.USAGE) from None
+    return change(context, value)
 
 
 def change(context: Context, value: str | None) -> int:
     """Set the annotation of each target, or remove it."""
     args = context.args
-    if not args.workloads and not args.selector:
-        raise CommandError("name workloads, or select them with -l", Exit.USAGE)
+    if args.all:
+        if args.workloads or args.selector or args.all_namespaces:
+            raise CommandError("--all holds everything: name nothing with it", Exit.USAGE)
+        dry_run = args.dry_run
+        return context.run(lambda view: change_all(view, context, value, dry_run=dry_run))
+    everything = args.all_namespaces and value is None
+    if not (args.workloads or args.selector or everything):
+        raise CommandError(WHICH[value is None], Exit.USAGE)
     context.selector  # noqa: B018  wrong usage is reported before the cluster is asked
     return context.run(lambda view: _change(view, context, value))
+
+
+WHICH = {
+    False: "name workloads, or select them with -l; a namespace is held with namespace/NAME, the "
+    "whole cluster with --all",
+    True: "name workloads, or select them with -l; -A alone releases all workloads and namespaces "
+    "that are held, --all ends the hold of the whole cluster",
+}
 
 
 async def _change(view: View, context: Context, value: str | None) -> int:
     args = context.args
     targets = [_target(text, view, context.tables) for text in args.workloads]
-    targets += await _selected(view, context.tables, args.selector) if args.selector else []
-    results = await asyncio.gather(
-        *(_annotate(view, one, value, context.clock.now()) for one in targets)
-    )
-    _show(args.output, list(results), releasing=value is None)
+    if not args.workloads:
+        targets = await _selected(view, context.tables, args.selector or "")
+    change = Change(value, context.clock.now(), dry_run=args.dry_run)
+    results = await asyncio.gather(*(annotate(view, one, change) for one in targets))
+    is_all = not (args.workloads or args.selector)
+    if is_all:
+        results = [one for one in results if one.is_changed or one.problem]
+    show(args.output, _answer(list(results), change, is_all=is_all))
     problems = [one.problem for one in results if one.problem]
     if problems:
         raise CommandError("; ".join(problems))
@@ -131,18 +112,24 @@ def _target(text: str, view: View, tables: Tables) -> Target:
     word, _, name = text.partition("/")
     if word.lower() in NAMESPACE_WORDS and name:
         return Target(resources.NAMESPACES, None, name)
+    source = tables.source_kind(word)
+    if source is not None and name:
+        return Target(resources.of(source), view.namespace or view.home, name)
     kind, name = workload_target(text, tables)
     return Target(resources.of(kind), view.namespace or view.home, name)
 
 
 async def _selected(view: View, tables: Tables, labels: str) -> list[Target]:
-    """The workloads with these labels; what belongs to another workload is none itself."""
+    """The workloads with these labels; what belongs to another workload is none itself.
+
+    Without labels, all of them, and the Namespaces that can be held too.
+    """
     found = []
-    for kind in tables.kinds:
-        resource = resources.of(kind)
-        stubs = await view.every(resource, Stub, metadata_only=True, label_selector=labels)
+    every = [*map(resources.of, tables.kinds), *([] if labels else [resources.NAMESPACES])]
+    for resource in every:
+        stubs = await view.every(resource, Stub, metadata_only=True, label_selector=labels or None)
         found += [
-            Target(resource, one.metadata.namespace, one.metadata.name)
+            Target(resource, one.metadata.namespace or None, one.metadata.name)
             for one in stubs
             if not belongs_to_workload(one.metadata, tables)
         ]
@@ -151,65 +138,29 @@ async def _selected(view: View, tables: Tables, labels: str) -> list[Target]:
     return found
 
 
-async def _annotate(view: View, target: Target, value: str | None, now: datetime) -> Result:
-    resource, namespace, name = target
-    try:
-        stub = await api.get(view.client, resource, namespace, name, Stub)
-        annotations = stub.metadata.annotations or {}
-        before = annotations.get(HOLD, "")
-        let_go = value is None and await _let_go(view, target, annotations, now)
-        if before != (value or ""):
-            body = {"metadata": {"annotations": {HOLD: value}}}
-            await api.merge(view.client, resource, namespace, name, body, Stub)
-    except NotFound:
-        return Result(target, "", "", await _missing(view, target))
-    except ApiError as error:
-        return Result(target, "", "", str(error))
-    return Result(target, before, value or "", let_go=bool(let_go))
+NOTHING = {False: "no workload here has these labels", True: "nothing is held"}
 
 
-async def _let_go(
-    view: View, target: Target, annotations: Mapping[str, str], now: datetime
-) -> bool:
-    """Release a workload that is held at a revision: its record says so to the next roll."""
-    text = annotations.get(STATE)
-    record = released(read(text), now)
-    if record is None:
-        return False
-    path = pointer("metadata", "annotations", STATE)
-    operations: list[Operation] = [
-        {"op": "test", "path": path, "value": text},
-        {"op": "add", "path": path, "value": write(record)},
-    ]
-    try:
-        await api.patch(view.client, *target, operations, Stub)
-    except Invalid:
-        raise Conflict(f"{target} is being rolled at this moment; try again") from None
-    return True
-
-
-async def _missing(view: View, target: Target) -> str:
-    others = await view.every(target.resource, Stub, metadata_only=True)
-    near = get_close_matches(target.name, [one.metadata.name for one in others], 3)
-    word = target.resource.kind.lower()
-    hint = f"; did you mean {' or '.join(f'{word}/{name}' for name in near)}?" if near else ""
-    return f"there is no {target}{hint}"
-
-
-def _show(output: str, results: list[Result], *, releasing: bool) -> None:
+def _answer(results: list[Result], change: Change, *, is_all: bool) -> Answer:
     done = [one for one in results if not one.problem]
-    if output == "json":
-        print_json({"targets": [_facts(one) for one in results]})
-        return
-    word = "released" if releasing else "held"
+    place = Place.of((one.target.key for one in done), "WHAT")
+    columns = (*place.columns, "RESULT", *(() if change.value is None else ("HOLD",)))
     rows = [
-        (str(one.target), word if one.is_changed or not releasing else "was not held", one.after)
+        (*place.cells(one.target.key), _word(one, change), one.after)[: len(columns)]
         for one in done
     ]
-    if not rows:
-        print("no workload here has these labels")
-    columns = ("WHAT", "RESULT") if releasing else ("WHAT", "RESULT", "HOLD")
-    print_table(columns, [row[: len(columns)] for row in rows])
+    return Answer(
+        document={"targets": [_facts(one) for one in results], "dryRun": change.dry_run},
+        text=[Table(columns, rows) if rows else NOTHING[is_all]],
+        names=[target(one.target.key) for one in done],
+    )
+
+
+def _word(one: Result, change: Change) -> str:
+    word = "released" if change.value is None else "held"
+    if change.value is None and not one.is_changed:
+        return "was not held"
+    return f"would be {word}" if change.dry_run else word
 
 
 def _facts(one: Result) -> dict[str, Any]:

@@ -11,9 +11,9 @@ from reroll.answers.keys.gather import KeysInUse, keys_in_use
 from reroll.answers.keys.keys import Ring, old, pruning, rotation
 from reroll.cli.command import Context
 from reroll.cli.errors import CommandError, Exit
-from reroll.cli.flags import add_controller_flags, add_flags
-from reroll.cli.output import add_output_flag, warn
-from reroll.cli.show import Table, show
+from reroll.cli.flags import add_controller_flags, add_dry_run_flag, add_flags
+from reroll.cli.sentences import warn
+from reroll.cli.show import Answer, Table, add_output_flag, show
 from reroll.cli.targets import duration
 from reroll.clock import Clock
 from reroll.core.model.key import Key
@@ -74,6 +74,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
             )
         if name == "prune":
             sub.add_argument("--force", action="store_true", help="also those that are needed")
+        if name != "status":
+            add_dry_run_flag(sub)
         add_output_flag(sub)
         add_flags(sub, places=False)
         add_controller_flags(sub)
@@ -132,6 +134,12 @@ async def _rotate(keys: Keys, context: Context) -> None:
     args = context.args
     limit = duration("--timeout", args.timeout).total_seconds()
     before = await keys.read()
+    if args.dry_run:
+        _show(keys, before, context)
+        warn(
+            [f"{keys.secret} would get another key, and {before.ring.current} would be an old one"]
+        )
+        return
     new = secrets.token_hex(4)
     await keys.write(rotation(before.ring, new, secrets.token_bytes(32)))
     state = await keys.read()
@@ -143,6 +151,10 @@ async def _rotate(keys: Keys, context: Context) -> None:
     _show(keys, state, context)
 
 
+def _records(count: int) -> str:
+    return f"{count} record{'' if count == 1 else 's'}"
+
+
 async def _rewritten(keys: Keys, limit: float) -> KeysInUse:
     """Once no record needs an old key."""
     end = asyncio.get_running_loop().time() + limit
@@ -150,8 +162,9 @@ async def _rewritten(keys: Keys, limit: float) -> KeysInUse:
         if asyncio.get_running_loop().time() > end:
             late = state.usage.needing(waiting)
             raise CommandError(
-                f"{len(late)} records still need an old key, {late[0]} is one of them; is the "
-                "controller running, and is it opted in? `reroll key prune` goes on from here",
+                f"an old key is still needed by {_records(len(late))}, {late[0]} is one of them; "
+                "is the controller running, and is it opted in? "
+                "`reroll key prune` goes on from here",
                 Exit.TIMED_OUT,
             )
         await asyncio.sleep(MOMENT)
@@ -162,13 +175,15 @@ async def _prune(keys: Keys, context: Context) -> None:
     state = await keys.read()
     needed = {one for one in old(state.ring) if state.usage.by_key.get(one)}
     doomed = old(state.ring) if context.args.force else old(state.ring) - needed
-    if doomed:
+    if doomed and context.args.dry_run:
+        warn([f"{', '.join(sorted(doomed))} would be taken out of {keys.secret}"])
+    elif doomed:
         await keys.write(pruning(state.ring, doomed))
     _show(keys, await keys.read(), context)
     if needed and not context.args.force:
         raise CommandError(
-            f"{', '.join(sorted(needed))} stays: {len(state.usage.needing(needed))} records need "
-            "it; the controller rewrites those that are opted in, --force gives up the others"
+            f"{', '.join(sorted(needed))} stays: {_records(len(state.usage.needing(needed)))} made "
+            "with it; the controller rewrites those that are opted in, --force gives up the others"
         )
 
 
@@ -186,7 +201,7 @@ def _show(keys: Keys, state: KeysInUse, context: Context) -> None:
         "unmanaged": len(state.others.needing(state.others.by_key.keys() - {ring.current})),
     }
     rows = [(each, _state(each, ring), str(count)) for each, count in counts.items()]
-    show(context.output, document, [Table(("KEY", "STATE", "RECORDS"), rows)])
+    show(context.output, Answer(document, [Table(("KEY", "STATE", "RECORDS"), rows)], ids))
 
 
 def _state(key_id: str, ring: Ring) -> str:

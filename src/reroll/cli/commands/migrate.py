@@ -19,7 +19,8 @@ from reroll.cli.commands import migrate_check
 from reroll.cli.commands.migrate_check import line_document
 from reroll.cli.errors import CommandError, Exit
 from reroll.cli.files import read_yaml
-from reroll.cli.output import print_json, warn
+from reroll.cli.output import print_json
+from reroll.cli.sentences import warn
 
 FLAGS = """\
 Turn what Reloader or Wave is told into Reroll's settings: a command line after `--`, with
@@ -107,19 +108,17 @@ def config_file(found: Translation) -> str:
     text = [
         f"# What {found.tool.title} is told, as settings of Reroll: `reroll run --config FILE`."
     ]
-    if found.settings:
-        text += ["", _yaml(found.settings)]
-        text += ["", f"# The same as flags: reroll run {shlex.join(found.flags)}"]
-    else:
-        text.append(f"# {NOTHING}")
+    text += ["", _yaml(found.settings)]
+    beside = "; notices need the file" if "notices" in found.settings else ""
+    text += ["", f"# The same as flags{beside}: reroll run {shlex.join(found.flags)}"]
     return "\n".join([*text, *_comments(found)])
 
 
 def values_file(found: Translation) -> str:
     """Values for our chart."""
     title = f"What {found.tool.title} is told, as values of Reroll's chart"
-    values = _yaml(found.chart) if found.chart else f"{{}} # {NOTHING}"
-    return "\n".join([f"# {title}: `helm install --values FILE`.", "", values, *_comments(found)])
+    head = [f"# {title}: `helm install --values FILE`.", ""]
+    return "\n".join([*head, _yaml(found.chart), *_comments(found)])
 
 
 def _yaml(values: dict[str, Any]) -> str:
@@ -144,7 +143,6 @@ def _comment(line: Line) -> str:
     return f"{line.given}: {rest}" if rest else line.given
 
 
-NOTHING = "There is nothing to set: Reroll does by itself what was asked for."
 HEADINGS = {
     Fate.DECIDE: "You must decide before you use this",
     Fate.SETTING: "Carried over",

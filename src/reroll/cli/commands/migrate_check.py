@@ -10,10 +10,8 @@ from reroll.answers.migration.rows import Fate
 from reroll.answers.migration.survey import check
 from reroll.answers.migration.translate import Line
 from reroll.cli.command import Context
-from reroll.cli.errors import Exit
 from reroll.cli.flags import add_flags
-from reroll.cli.output import add_output_flag, warn
-from reroll.cli.show import Table, show
+from reroll.cli.show import PROGRAMS, Answer, Table, add_output_flag, target
 from reroll.kube.view import View
 
 DESCRIPTION = """\
@@ -33,14 +31,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     context = Context(args)
 
-    async def action(view: View) -> int:
+    async def ask(view: View) -> Answer:
         found = await check(view)
-        show(context.output, {**document(found), "gaps": view.gaps}, _text(found))
-        if context.output != "json":
-            warn([*_rivals(found), *view.gaps])
-        return Exit.OK
+        warnings = () if context.output in PROGRAMS else [*_rivals(found), *view.gaps]
+        names = [target(member.key) for member in found.members]
+        return Answer({**document(found), "gaps": view.gaps}, [*_text(found)], names, warnings)
 
-    return context.run(action)
+    return context.answer(ask)
 
 
 def document(found: Findings) -> dict[str, Any]:
@@ -123,4 +120,5 @@ def _section(title: str, lines: Iterable[str]) -> Iterator[str]:
 def _rivals(found: Findings) -> Iterator[str]:
     if found.rivals:
         names = ", ".join(f"{each.title} ({each.key})" for each in found.rivals)
-        yield f"{names} and Reroll are active at once; scale the other one to 0"
+        then = "scale the other one to 0 before Reroll reads its annotations"
+        yield f"{names} and Reroll are active at once; {then}"

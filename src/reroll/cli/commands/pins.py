@@ -6,8 +6,9 @@ from typing import Any
 
 from reroll.cli.command import Context
 from reroll.cli.errors import CommandError, Exit
-from reroll.cli.flags import add_flags
-from reroll.cli.output import add_output_flag, print_json, print_table, visible, warn
+from reroll.cli.flags import add_dry_run_flag, add_flags
+from reroll.cli.sentences import warn
+from reroll.cli.show import Answer, Table, add_output_flag, show
 from reroll.clock import SystemClock
 from reroll.core.model.key import Key
 from reroll.core.policy.patterns import is_plain_name
@@ -116,6 +117,7 @@ def _add_uninstall(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--mode", choices=("all", *installable), default="all", help="only this (default: all)"
     )
+    add_dry_run_flag(parser)
 
 
 # Install
@@ -149,12 +151,9 @@ def _install(args: argparse.Namespace) -> int:
 
 async def _put(view: View, args: argparse.Namespace, choice: Choice, wanted: list[Manifest]) -> int:
     done, tested = await install.install(view, SystemClock(), choice, wanted)
-    if args.output == "json":
-        facts = {"mode": choice.mode, "why": choice.why, **_facts(done)}
-        print_json({**facts, "tried": tested._asdict()})
-    else:
-        _show(done)
-        print(_sentence(choice))
+    facts = {"mode": choice.mode, "why": choice.why, **_facts(done)}
+    document = {**facts, "tried": tested._asdict()}
+    show(args.output, Answer(document, [_table(done), _sentence(choice)], _names_of(done)))
     if tested.rewritten is False:
         raise CommandError(_not_in_force(tested, choice.mode))
     beside = _beside(choice, args.name, await installations(view.client))
@@ -224,20 +223,15 @@ def _usually_excluded(args: argparse.Namespace, choice: Choice, home: str) -> li
 
 
 def _uninstall(args: argparse.Namespace) -> int:
-    async def action(view: View) -> int:
+    async def ask(view: View) -> Answer:
         which = tuple(Mode) if args.mode == "all" else (Mode(args.mode),)
-        done = await install.remove(view.client, args.name, which)
+        done = await install.remove(view.client, args.name, which, dry_run=args.dry_run)
         left = await install.dependents(view, SystemClock())
-        if args.output == "json":
-            print_json({**_facts(done), "pinned": [key._asdict() for key in left]})
-        else:
-            _show(done)
-            if not done:
-                print(f"nothing called {args.name} was installed")
-        warn([*_left(left), *view.gaps])
-        return Exit.OK
+        document = {**_facts(done), "pinned": left}
+        text = _table(done) if done else f"nothing called {args.name} was installed"
+        return Answer(document, [text], _names_of(done), [*_left(left), *view.gaps])
 
-    return Context(args).run(action)
+    return Context(args).answer(ask)
 
 
 def _left(keys: list[Key]) -> Iterable[str]:
@@ -254,21 +248,16 @@ def _left(keys: list[Key]) -> Iterable[str]:
 
 
 def _status(args: argparse.Namespace) -> int:
-    async def action(view: View) -> int:
+    async def ask(view: View) -> Answer:
         installed = await installations(view.client)
         tested = await probe(view, SystemClock())
-        if args.output == "json":
-            rows = [
-                {"mode": one.mode, "name": one.name, "version": one.version} for one in installed
-            ]
-            print_json({"installed": rows, "tried": tested._asdict()})
-        else:
-            print_table(("MODE", "NAME", "API"), [_row(one) for one in installed])
-            print(visible(_state(installed, tested)))
-        warn(view.gaps)
-        return Exit.OK
+        rows = [{"mode": one.mode, "name": one.name, "version": one.version} for one in installed]
+        table = Table(("MODE", "NAME", "API"), [_row(one) for one in installed])
+        document = {"installed": rows, "tried": tested._asdict()}
+        names = [one.name for one in installed]
+        return Answer(document, [table, _state(installed, tested)], names, view.gaps)
 
-    return Context(args).run(action)
+    return Context(args).answer(ask)
 
 
 def _row(one: Installation) -> tuple[str, str, str]:
@@ -291,8 +280,12 @@ def _state(installed: list[Installation], tested: Probe) -> str:
 # What is shown
 
 
-def _show(done: list[Done]) -> None:
-    print_table(("KIND", "NAME", "RESULT"), done)
+def _table(done: list[Done]) -> Table:
+    return Table(("KIND", "NAME", "RESULT"), done)
+
+
+def _names_of(done: list[Done]) -> list[str]:
+    return [f"{one.kind.lower()}/{one.name}" for one in done]
 
 
 def _facts(done: list[Done]) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from reroll.cli.command import Context
 from reroll.cli.commands.sync import using
 from reroll.cli.errors import CommandError, Exit
 from reroll.cli.flags import add_flags
-from reroll.cli.output import add_output_flag, print_json, print_table, warn
+from reroll.cli.show import Answer, Place, Table, add_output_flag, target
 from reroll.cli.streams import manifests
 from reroll.core.decide.plan import Plan
 from reroll.core.model.key import Key
@@ -23,8 +23,8 @@ from reroll.manifests.model import Manifests
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.description = (
         "Tell what would roll now, and why; or with --with, what a change would roll before it is\n"
-        "made: workloads, pods, namespaces, and keys by name. Nothing is written. Decisions are\n"
-        "the controller's own.\n\n"
+        "made: workloads, pods, namespaces, and keys by name; and the turn of each, where the\n"
+        "change propagates with care. Nothing is written. Decisions are the controller's own.\n\n"
         "  reroll plan -n shop                          what is stale\n"
         "  reroll plan -n shop --all                    every workload, also those up to date\n"
         "  reroll plan -A --with configmap.yaml         the blast radius of one change\n"
@@ -56,6 +56,7 @@ class Row(NamedTuple):
     plan: Plan
     pods: int
     keys: dict[Key, tuple[str, ...]]
+    turn: int = 0
 
     @property
     def rolls(self) -> bool:
@@ -65,10 +66,10 @@ class Row(NamedTuple):
 def run(args: argparse.Namespace) -> int:
     context = Context(args)
     context.check_usage()
-    return context.run(lambda view: _plan(view, context))
+    return context.answer(lambda view: _plan(view, context))
 
 
-async def _plan(view: View, context: Context) -> int:
+async def _plan(view: View, context: Context) -> Answer:
     args = context.args
     written = _written(args.changed, view) if args.changed else None
     listing = await context.listing(view)
@@ -82,8 +83,8 @@ async def _plan(view: View, context: Context) -> int:
     else:
         notes += _unseen(view, written)
         found = suppose(listing, decisions, written.sources.values(), context.clock.now())
-        rows = [Row(one.key, one.plan, pods[one.key], one.keys) for one in found]
-    return _show(args, rows, list(dict.fromkeys(view.gaps)), notes)
+        rows = [Row(one.key, one.plan, pods[one.key], one.keys, one.turn) for one in found]
+    return _answer(view, args, rows, notes)
 
 
 def _written(names: list[str], view: View) -> Manifests:
@@ -121,25 +122,33 @@ def _pods(listing: Listing, one: Judged) -> int:
 # What is shown
 
 
-def _show(args: argparse.Namespace, rows: list[Row], gaps: list[str], notes: list[str]) -> int:
+def _answer(view: View, args: argparse.Namespace, rows: list[Row], notes: list[str]) -> Answer:
+    gaps = list(dict.fromkeys(view.gaps))
     shown = rows if args.all else [row for row in rows if not row.plan.reason.quiet]
     rolling = [row for row in rows if row.rolls]
     problems = sorted({problem.sentence for row in rows for problem in row.plan.problems})
-    if args.output == "json":
-        facts = [_facts(row) for row in shown]
-        radius = _radius(rolling)
-        print_json({"workloads": facts, "radius": radius, "problems": [*gaps, *problems, *notes]})
-    else:
-        lines = [
-            (str(r.key), r.plan.effect.value, str(r.pods), r.plan.reason.word, r.plan.message)
-            for r in shown
-        ]
-        print_table(("WORKLOAD", "EFFECT", "PODS", "REASON", "BECAUSE"), lines)
-        print(_sentence(rolling))
-    warn([*notes, *problems, *gaps])
-    if gaps:
-        return Exit.FAILED
-    return Exit.WOULD_ROLL if rolling else Exit.OK
+    place = Place.of((row.key for row in shown), everywhere=view.namespace is None)
+    columns = ("TURN", *place.columns, "EFFECT", "PODS", "REASON", "STRATEGY", "BECAUSE")
+    lines = [(str(row.turn or "-"), *place.cells(row.key), *_cells(row)) for row in shown]
+    wider = {"STRATEGY"} if any(row.turn for row in shown) else {"STRATEGY", "TURN"}
+    code = Exit.WOULD_ROLL if rolling else Exit.OK
+    return Answer(
+        document={
+            "workloads": [_facts(row) for row in shown],
+            "radius": _radius(rolling),
+            "problems": [*gaps, *problems, *notes],
+        },
+        text=[Table(columns, lines, wide=wider), _sentence(rolling)],
+        names=[target(row.key) for row in shown],
+        warnings=[*notes, *problems, *gaps],
+        code=Exit.FAILED if gaps else code,
+    )
+
+
+def _cells(row: Row) -> tuple[str, ...]:
+    plan = row.plan
+    strategy = plan.strategy.value if plan.strategy else "-"
+    return plan.effect.value, str(row.pods), plan.reason.word, strategy, plan.message
 
 
 def _radius(rolling: list[Row]) -> dict[str, Any]:
@@ -175,5 +184,6 @@ def _facts(row: Row) -> dict[str, Any]:
         "message": plan.message,
         "strategy": plan.strategy.value if plan.strategy else "",
         "pods": row.pods,
+        "turn": row.turn,
         "keys": {str(source): list(keys) for source, keys in row.keys.items()},
     }

@@ -5,7 +5,7 @@ import argparse
 from reroll.cli.command import Context
 from reroll.cli.commands import hold
 from reroll.cli.flags import add_flags
-from reroll.cli.output import add_output_flag
+from reroll.cli.show import add_output_flag
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -14,7 +14,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "after an undo. What changed meanwhile rolls now, once: by the controller if there is\n"
         "one, else with the next `reroll sync`.\n\n"
         "  reroll release -n shop deployment/web\n"
-        "  reroll release namespace/shop"
+        "  reroll release namespace/shop\n"
+        "  reroll release -n shop configmap/app\n"
+        "  reroll release --all                   end the hold of the whole cluster\n"
+        "  reroll release -A --dry-run            each workload and namespace that is held"
     )
     hold.add_targets(parser)
     add_output_flag(parser)

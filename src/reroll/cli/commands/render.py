@@ -7,22 +7,21 @@ import re
 import sys
 from collections.abc import Iterator
 from functools import partial
-from pathlib import Path
 
 from reroll import __version__
 from reroll.cli.errors import CommandError, Exit
-from reroll.cli.files import read_yaml
+from reroll.cli.files import read_bytes, read_yaml
 from reroll.cli.flags import add_flags
+from reroll.cli.sentences import warn
 from reroll.cli.streams import LARGEST, inputs, refusing, size
-from reroll.manifests import krm, options
+from reroll.manifests import options
 from reroll.manifests.model import Input
 from reroll.manifests.options import ANNOTATION, NAMES, CustomKinds, Hash, Options
 from reroll.manifests.render import render
+from reroll.manifests.text.nodes import Node
 
 KEY_VARIABLE = "REROLL_RENDER_KEY"
-_NAME = re.compile(
-    r"([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?"
-)
+_NAME = r"([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -138,26 +137,38 @@ def run(args: argparse.Namespace) -> int:
 
 def _run(args: argparse.Namespace) -> int:
     given = list(inputs(args.files or ["-"], args.max_size))
-    called = krm.resource_list(given)
-    code = Exit.OK
+    if len(given) == 1 and b"ResourceList" in given[0].data:
+        from reroll.manifests import krm
+
+        called = krm.resource_list(given[0])
+        if called is not None:
+            return _run_as_function(args, given, called)
+    with refusing():
+        _write(_rendered(args, given, _options(args)))
+    return Exit.OK
+
+
+def _run_as_function(args: argparse.Namespace, given: list[Input], called: Node) -> int:
+    """For kustomize or kpt: options come in the list, and problems go out in one."""
+    from reroll.manifests import krm
+
     try:
         with refusing():
-            chosen = _options(args)
-            if called is not None:
-                chosen = krm.configured(chosen, called)
-            out = _rendered(args, given, chosen)
+            _write(_rendered(args, given, krm.configured(_options(args), called)))
     except CommandError as error:
-        if called is None:
-            raise
-        print(f"reroll: {error}", file=sys.stderr)
-        out, code = krm.failure(str(error)), error.code
+        warn([str(error)])
+        _write(krm.failure(str(error)))
+        return error.code
+    return Exit.OK
+
+
+def _write(out: bytes) -> None:
     sys.stdout.buffer.write(out)
     sys.stdout.buffer.flush()
-    return code
 
 
 def _rendered(args: argparse.Namespace, given: list[Input], chosen: Options) -> bytes:
-    if not _NAME.fullmatch(chosen.annotation):
+    if chosen.annotation != ANNOTATION and not re.fullmatch(_NAME, chosen.annotation):
         raise CommandError(
             f"--annotation: {chosen.annotation[:80]!r} is no name of an annotation; "
             f"write e.g. {ANNOTATION}",
@@ -209,12 +220,7 @@ def custom_kinds(args: argparse.Namespace) -> CustomKinds:
 def _key(args: argparse.Namespace) -> bytes | None:
     """The key for Secrets, from a file or the environment; `None` if there is none."""
     if args.key_file:
-        try:
-            key = Path(args.key_file).read_bytes().strip()
-        except OSError as error:
-            raise CommandError(
-                f"--key-file {args.key_file}: {error.strerror}", Exit.USAGE
-            ) from None
+        key = read_bytes(args.key_file, "--key-file").strip()
         where = f"--key-file {args.key_file}"
     else:
         key, where = os.environb.get(KEY_VARIABLE.encode(), b"").strip(), f"${KEY_VARIABLE}"

@@ -1,36 +1,24 @@
 """`reroll restart`: the honest `kubectl rollout restart`, with a reason and the same waiting."""
 
 import argparse
-from contextlib import suppress
-from datetime import datetime
 
+from reroll.answers.audit.gather import audit
+from reroll.answers.audit.records import with_records
 from reroll.cli import flags, run_and_wait
 from reroll.cli.command import Context
 from reroll.cli.errors import CommandError, Exit
 from reroll.cli.flags import add_flags
-from reroll.cli.output import add_output_flag
+from reroll.cli.show import add_output_flag
 from reroll.cli.targets import workload_target
-from reroll.clock import Clock
-from reroll.controller.report import Result
 from reroll.core.decide.permission import hold_of
-from reroll.core.decide.plan import Plan
-from reroll.core.decide.roll import restart
 from reroll.core.model.key import Key
-from reroll.core.model.marks import written
-from reroll.core.model.metadata import Manifest, text_at
-from reroll.core.observe.snapshot import Snapshot
-from reroll.core.observe.workload import workload
+from reroll.core.observe.staleness import Verdict
 from reroll.core.tables.catalog import Tables
 from reroll.core.tables.kinds import Kind, Strategy
-from reroll.core.write.patches import RESTARTED_AT
 from reroll.engine.listing import Listed, Listing
-from reroll.engine.outcome import Outcome, Turn, report_of
-from reroll.kube import api, resources
-from reroll.kube.errors import ApiError, Forbidden, NotFound
-from reroll.kube.objects import Stub
 from reroll.kube.view import View
-from reroll.pipeline.run import Run
-from reroll.pipeline.work import Options, Work
+from reroll.pipeline.restart import Restarts
+from reroll.pipeline.work import Options, Stage, Work
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -40,12 +28,19 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "nothing restarts twice.\n\n"
         '  reroll restart -n shop deployment/web --reason "rotate connections"\n'
         "  reroll restart -n shop deployment/web sts/db --max-parallel 1 --rollback-on-failure\n"
-        '  reroll restart -n shop -l tier=web --reason "new certificates"\n\n'
+        '  reroll restart -n shop -l tier=web --reason "new certificates"\n'
+        "  reroll restart -A --stale --dry-run     what `reroll audit` finds, opted in or not\n\n"
         f"{run_and_wait.EXITS}"
     )
     parser.add_argument("workloads", nargs="*", metavar="KIND/NAME", help="what to restart")
     flags.add_selector_flag(parser)
     parser.add_argument("--reason", default="", metavar="TEXT", help="why; told in an Event")
+    parser.add_argument(
+        "--stale",
+        action="store_true",
+        help="only workloads with pods that `reroll audit` calls stale",
+    )
+    flags.add_dry_run_flag(parser, "tell what would restart; do nothing")
     parser.add_argument("--no-wait", action="store_true", help="do not wait for the new pods")
     run_and_wait.add_flags(parser, wait=False)
     add_output_flag(parser)
@@ -55,8 +50,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     context, options = Context(args), run_and_wait.options(args, wait=not args.no_wait)
-    if not args.workloads and not args.selector:
-        raise CommandError("name workloads to restart, or select them with -l", Exit.USAGE)
+    if not (args.workloads or args.selector or args.stale):
+        raise CommandError(
+            "name workloads to restart, or select them with -l or --stale", Exit.USAGE
+        )
     context.check_usage()
     for text in args.workloads:
         kind, name = _target(text, context.tables)
@@ -69,16 +66,31 @@ async def _restart(view: View, context: Context, options: Options) -> int:
     args, clock = context.args, context.clock
     listing = await context.listing(view)
     restarts = Restarts(view, clock, listing, args.reason)
+    able = _restartable(context, listing)
+    if args.stale:
+        stale = await _stale(view, context)
+        able = {key: one for key, one in able.items() if key in stale}
     works = []
-    for key, listed in _restartable(context, listing).items():
+    for key, listed in able.items():
         snapshot = await restarts.snapshot(listed.kind, listed.manifest)
         if hold := hold_of(snapshot, clock.now()):
             raise CommandError(f"{key} is held, nothing is restarted: {hold.message}")
         works.append(Work(listed.kind, listed.manifest, restarts.plan(snapshot, clock.now())))
     problems = list(view.gaps)
-    session = run_and_wait.Session(view, clock, listing, options)
-    await session.roll(works, restarts.begin)
+    if args.dry_run:
+        for work in works:
+            work.change(Stage.PENDING, "would restart", clock.now())
+    else:
+        session = run_and_wait.Session(view, clock, listing, options)
+        await session.roll(works, restarts.begin)
     return run_and_wait.finish(args, works, problems, notes=listing.notes)
+
+
+async def _stale(view: View, context: Context) -> set[Key]:
+    """The workloads of which `reroll audit` calls pods stale."""
+    audited = await audit(view, None, mounts_are_live=True, read_certificates=False)
+    pods = await with_records(view, context.clock, context.settings, audited.pods)
+    return {each.workload for each in pods if each.has(Verdict.STALE)}
 
 
 def _restartable(context: Context, listing: Listing) -> dict[Key, Listed]:
@@ -103,62 +115,3 @@ def _check_kind(kind: Kind, name: str, tables: Tables) -> None:
         raise CommandError(
             f"{kind.name} {name} cannot be restarted; this is for {able}", Exit.USAGE
         )
-
-
-class Restarts:
-    def __init__(self, view: View, clock: Clock, listing: Listing, why: str) -> None:
-        self._view, self._clock, self._listing, self._why = view, clock, listing, why
-
-    def plan(self, snapshot: Snapshot, now: datetime) -> Plan:
-        return restart(snapshot, now, self._why, self._listing.world.dialects)
-
-    async def begin(self, run: Run, work: Work, deadline: datetime) -> None:
-        now = self._clock.now()
-        await run.until_written(work, deadline, lambda: self._attempt(run, work, now))
-
-    async def _attempt(self, run: Run, work: Work, now: datetime) -> Outcome:
-        """Decide again: it may have waited for its turn. `now` is the same for every attempt."""
-        try:
-            return await self._write(run, work, now)
-        except ApiError as error:
-            return run.executor.failed(work.key, error)
-
-    async def _write(self, run: Run, work: Work, now: datetime) -> Outcome:
-        manifest = await self._read(work)
-        if _is_restarted(work, manifest, now):
-            snapshot = self._bare(work.kind, manifest)
-            return Outcome((report_of(Turn(snapshot, work.plan), Result.DONE),))
-        await run.read_up(work)
-        snapshot = await self.snapshot(work.kind, manifest)
-        if hold := hold_of(snapshot, self._clock.now()):
-            return Outcome((report_of(Turn(snapshot, hold), Result.HELD),))
-        work.replan(manifest, self.plan(snapshot, now))
-        return await run.executor.execute(snapshot, work.plan)
-
-    async def _read(self, work: Work) -> Manifest:
-        """The workload as it is now; and what its Namespace says, if that may be read."""
-        with suppress(Forbidden):
-            place = resources.NAMESPACES, None, work.key.namespace
-            stub = await api.get(self._view.client, *place, Stub)
-            self._listing.world.namespaces.observe(stub.metadata)
-        manifest = await self._listing.observer.reader.workload(work.kind, work.key)
-        if manifest is None:
-            raise NotFound(f"{work.key} was deleted")
-        return manifest
-
-    async def snapshot(self, kind: Kind, manifest: Manifest) -> Snapshot:
-        """What is known of a workload; of one that is not opted in, nothing but itself."""
-        bare = self._bare(kind, manifest)
-        return (await self._listing.decide(bare.workload.key)).snapshot or bare
-
-    def _bare(self, kind: Kind, manifest: Manifest) -> Snapshot:
-        world = self._listing.world
-        itself = workload(kind, manifest, None, words=world.dialects.words)
-        return Snapshot(itself, kind, world.policy_of(kind, manifest), (), {})
-
-
-def _is_restarted(work: Work, manifest: Manifest, at: datetime) -> bool:
-    """Whether it was done, and only the answer was lost."""
-    path = work.kind.template
-    mark = (*path, "metadata", "annotations", RESTARTED_AT)
-    return bool(path) and text_at(manifest, mark) == written(at)

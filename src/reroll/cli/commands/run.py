@@ -29,7 +29,8 @@ from reroll.kube.auth import load
 from reroll.kube.client import Client
 from reroll.kube.errors import ConfigError
 from reroll.settings.resolve import SettingsError, resolve
-from reroll.settings.table import GROUPS, SETTINGS, Settings
+from reroll.settings.rows import GROUPS
+from reroll.settings.table import ROWS, SETTINGS, Settings
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -39,7 +40,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "REROLL_LOG_LEVEL) and a key of the config file; in that order the first one counts."
     )
     parser.add_argument(
-        "--config", metavar="FILE", help="YAML file with settings (also $REROLL_CONFIG)"
+        "--config",
+        metavar="FILE",
+        help=f"YAML file with settings, and with rows for {', '.join(ROWS)} (also $REROLL_CONFIG)",
     )
     groups = {title: parser.add_argument_group(title) for title in GROUPS}
     for row in SETTINGS:
@@ -101,17 +104,16 @@ async def _main(settings: Settings, environment: Mapping[str, str]) -> None:
             "starting", version=__version__, server=connection.route.server, namespace=namespace
         )
         deadline = asyncio.create_task(_deadline(stop, settings.grace.total_seconds()))
-        await _supervise(context, stop)
+        await _supervise(context, stop, environment)
         deadline.cancel()
         with suppress(asyncio.CancelledError):
             await deadline
 
 
-async def _supervise(context: Context, stop: asyncio.Event) -> None:
+async def _supervise(context: Context, stop: asyncio.Event, environment: Mapping[str, str]) -> None:
     """Build the features that the settings switch on, and run them."""
-    client, clock, settings = context.client, context.clock, context.settings
-    bus, metrics, namespace = context.bus, context.metrics, context.namespace
-    rolling = Rolling(client, clock, settings, bus, namespace)
+    client, clock, bus, metrics = context.client, context.clock, context.bus, context.metrics
+    rolling = Rolling(client, clock, context.settings, bus, context.namespace)
     world, queue = rolling.observer.world, rolling.queue
     recorder = Recorder(
         client,
@@ -123,20 +125,50 @@ async def _supervise(context: Context, stop: asyncio.Event) -> None:
     )
     bus.subscribe(recorder)
     metrics.measure(world.workloads, world.sources, rolling.backlog)
+    metrics.propagations(world.propagation.groups)
     supervisor = Supervisor(context, recorder)
-    features: list[Feature] = [rolling, Checkup(context, recorder)]
+    always: list[Feature] = [rolling, Checkup(context, recorder)]
+    notices, others = _on_request(context, rolling, supervisor, environment)
+    # Notices have to be there when the first workload is looked at.
+    await supervisor.run([*notices, *always, *others], stop)
+
+
+def _on_request(
+    context: Context, rolling: Rolling, supervisor: Supervisor, environment: Mapping[str, str]
+) -> tuple[list[Feature], list[Feature]]:
+    """Notices, and the other features that settings switch on: imported only then."""
+    client, clock, settings = context.client, context.clock, context.settings
+    metrics, world, queue = context.metrics, rolling.observer.world, rolling.queue
+    first: list[Feature] = []
+    others: list[Feature] = []
+    if settings.gates:
+        from reroll.engine.ports import EnginePort
+        from reroll.features.gates.analyses import Analyses
+        from reroll.features.gates.feature import Gates
+
+        analyses = Analyses(client, clock, EnginePort(world))
+        others.append(Gates(clock, world.propagation.gates, environment, analyses))
+        metrics.read_gates(world.propagation.gates.counts)
     if settings.webhook:
         from reroll.features.admission.feature import Webhook
 
-        features.append(Webhook(client, clock, settings, namespace))
+        others.append(Webhook(client, clock, settings, context.namespace))
     if settings.injections:
         from reroll.engine.ports import EnginePort
         from reroll.features.injection.feature import Injections
 
         injections = Injections(context, EnginePort(world), supervisor.watches)
         metrics.count_injections(injections)
-        features.append(injections)
-    await supervisor.run(features, stop)
+        others.append(injections)
+    if settings.notices:
+        from reroll.features.notices.feature import Notices
+        from reroll.features.notices.sending import Sender
+
+        send = Sender(clock, environment).send
+        notices = Notices(context, world, lambda: queue.is_busy, send)
+        context.bus.subscribe(notices)
+        first.append(notices)
+    return first, others
 
 
 async def _deadline(stop: asyncio.Event, seconds: float) -> None:

@@ -2,13 +2,12 @@
 
 import argparse
 from collections.abc import Iterable
-from difflib import get_close_matches
 
 from reroll.cli import flags, run_and_wait
 from reroll.cli.command import Context
 from reroll.cli.errors import CommandError
 from reroll.cli.flags import add_flags
-from reroll.cli.output import add_output_flag
+from reroll.cli.show import add_output_flag
 from reroll.cli.targets import config_target
 from reroll.core.decide.plan import Effect
 from reroll.core.model.key import Key
@@ -41,7 +40,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="also roll workloads whose pods are older than what they use, as `audit` tells it",
     )
-    parser.add_argument("--dry-run", action="store_true", help="tell what would roll; do nothing")
+    flags.add_dry_run_flag(parser, "tell what would roll; do nothing")
     run_and_wait.add_flags(parser, wait=True)
     add_output_flag(parser)
     flags.add_controller_flags(parser)
@@ -77,7 +76,8 @@ async def _sync(view: View, context: Context, options: Options) -> int:
             if one.key in notable and one.stage is Stage.NOTHING:
                 one.reason, one.message = one.plan.reason, one.plan.message
         problems = [*view.gaps, *refused, *sorted(session.run.problems)]
-    said = [f"{one.key}: {one.plan.message}" for one in mine if one.key in notable]
+    shown = [one for one in mine if one.key in notable and one.stage is not Stage.DECLINED]
+    said = [f"{one.key}: {one.plan.message}" for one in shown]
     return run_and_wait.finish(args, mine, problems, notes=[*listing.notes, *said])
 
 
@@ -94,7 +94,9 @@ async def _distrusted(listing: Listing, known: list[Judged]) -> list[Judged]:
 
 def work(listing: Listing, one: Judged) -> Work:
     listed = listing.workloads[one.key]
-    return Work(listed.kind, listed.manifest, one.plan)
+    made = Work(listed.kind, listed.manifest, one.plan)
+    made.is_declined = one.situation is not None and one.situation.is_declined
+    return made
 
 
 def using(listing: Listing, text: str) -> tuple[Key, ...]:
@@ -114,6 +116,8 @@ def using(listing: Listing, text: str) -> tuple[Key, ...]:
 
 
 def _unused(kind: str, name: str, known: Iterable[Key]) -> str:
+    from difflib import get_close_matches  # Only who misspells something waits for it.
+
     near = get_close_matches(name, {key.name for key in known if key.kind == kind}, 3)
     hint = f"; did you mean {' or '.join(sorted(near))}?" if near else ""
     return f"no workload here that opted in uses {kind} {name}{hint}"
@@ -126,8 +130,9 @@ def _refused(key: Key) -> str:
 def _suppose(work: Work, context: Context) -> None:
     """What would come of a plan."""
     effect, now = work.plan.effect, context.clock.now()
-    is_settled = effect in {Effect.STALE, Effect.DECLINED} or work.plan.reason is Reason.UP_TO_DATE
-    if is_settled:
+    if work.is_declined:
+        work.change(Stage.DECLINED, "", now)
+    elif effect is Effect.STALE or work.plan.reason is Reason.UP_TO_DATE:
         work.change(Stage.NOTHING, "", now)
     elif effect in {Effect.HELD, Effect.NOTHING}:
         work.change(Stage.HELD, "", now)

@@ -11,6 +11,7 @@ import msgspec
 
 from reroll.core.model.key import Key
 from reroll.core.model.marks import Mark
+from reroll.core.model.pace import Parallel
 from reroll.core.model.record import Record
 from reroll.core.policy import policy
 from reroll.core.revisions.pins import Rewrite
@@ -57,7 +58,14 @@ class Resume(msgspec.Struct, frozen=True, gc=False):
     mark: str
 
 
-Edit = WriteRecord | Pin | SetMarks | Restart | Pause | Resume
+class SetPartition(msgspec.Struct, frozen=True, gc=False):
+    """How many pods a new template leaves as they are; refused if it is another by then."""
+
+    was: int
+    to: int
+
+
+Edit = WriteRecord | Pin | SetMarks | Restart | Pause | Resume | SetPartition
 
 # Actions
 
@@ -70,6 +78,52 @@ class Patch(msgspec.Struct, frozen=True, gc=False):
 
 class ReadHistory(msgspec.Struct, frozen=True, gc=False):
     """Read the revisions of the workload, and decide again with them."""
+
+
+class ReadPods(msgspec.Struct, frozen=True, gc=False):
+    """Read the pods of a rollout that is late or sick, and decide again with what they tell."""
+
+
+class ReadWriters(msgspec.Struct, frozen=True, gc=False):
+    """Read who writes these sources, and decide again with their names."""
+
+    sources: tuple[Key, ...]
+
+
+class ReadTemplateWriters(msgspec.Struct, frozen=True, gc=False):
+    """Read who wrote the template last, which nobody watched, and decide again."""
+
+
+class Unstick(msgspec.Struct, frozen=True, gc=False):
+    """Evict pods of a template that was left and that never became ready: they are in the way."""
+
+
+class StayOn(msgspec.Struct, frozen=True, gc=False):
+    """What follows needs somebody who sees what comes of it: a command does not stay so long."""
+
+
+class ReadCanaryPods(msgspec.Struct, frozen=True, gc=False):
+    """Read the pods of its canary, and decide again with what they tell."""
+
+
+class MakeCanary(msgspec.Struct, frozen=True, gc=False):
+    """A Deployment beside the workload, with its template and these pins."""
+
+    of: str
+    pins: str
+    size: Parallel
+    named: bool = False
+    """The template names the copies too."""
+
+
+class RemoveCanary(msgspec.Struct, frozen=True, gc=False):
+    """Delete the canary of the workload."""
+
+
+class NoteCanary(msgspec.Struct, frozen=True, gc=False):
+    """Write what came of its canary into its record, and leave even its generation as it is."""
+
+    record: Record
 
 
 class MakeCopies(msgspec.Struct, frozen=True, gc=False):
@@ -139,6 +193,15 @@ class GoBack(msgspec.Struct, frozen=True, gc=False):
 Action = (
     Patch
     | ReadHistory
+    | ReadPods
+    | ReadWriters
+    | StayOn
+    | ReadCanaryPods
+    | MakeCanary
+    | RemoveCanary
+    | NoteCanary
+    | ReadTemplateWriters
+    | Unstick
     | MakeCopies
     | NamePins
     | AddValueMarks
@@ -151,13 +214,17 @@ Action = (
 )
 
 
+READS = (ReadHistory, ReadPods, ReadWriters, ReadTemplateWriters, ReadCanaryPods)
+"""Those after which it is decided again: nothing comes of a plan that has only these."""
+
+
 def records(action: Action) -> Record | None:
     """The record that an action writes."""
     if isinstance(action, Patch):
         return next((e.record for e in action.edits if isinstance(e, WriteRecord)), None)
     if isinstance(action, StartJob | Evict | Reload):
         return None
-    return action.record if isinstance(action, RecreateJob | GoBack) else None
+    return action.record if isinstance(action, RecreateJob | GoBack | NoteCanary) else None
 
 
 def with_names(
@@ -170,6 +237,8 @@ def with_names(
 def _with_names(action: Action, renames: tuple[Rewrite, ...], named: bool) -> Action:
     if isinstance(action, StartJob | RecreateJob):
         return msgspec.structs.replace(action, record=_named(action.record, named))
+    if isinstance(action, MakeCanary):
+        return msgspec.structs.replace(action, named=named)
     if not isinstance(action, Patch):
         return action
     edits: list[Edit] = []

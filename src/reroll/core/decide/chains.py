@@ -11,13 +11,15 @@ from typing import NamedTuple
 
 import msgspec
 
-from reroll.core.decide import pin_state
+from reroll.core.decide import canaries, pin_state, trials
 from reroll.core.decide.case import Case
+from reroll.core.decide.draft import Act, Draft
 from reroll.core.decide.permission import PERMISSION
 from reroll.core.decide.plan import Plan, without_action
 from reroll.core.decide.standing import STANDING
-from reroll.core.decide.writing import WRITING, Act, Draft
+from reroll.core.decide.writing import WRITING
 from reroll.core.dialects.table import ALL, Dialects
+from reroll.core.model.gates import Phase
 from reroll.core.model.key import Problem, first_problems
 from reroll.core.model.record import LARGEST_RECORD, Unreadable, write
 from reroll.core.observe.snapshot import Snapshot
@@ -34,12 +36,18 @@ def decide(snapshot: Snapshot, now: datetime, dialects: Dialects = ALL) -> Plan:
     plan = next((plan for check in STANDING if (plan := check(case))), None)
     if plan is None:
         plan = _permitted(case, _draft(case))
-    plan = _too_large(plan) or plan
+    plan = canaries.tidied(case, _too_large(plan) or plan)
     pause = case.pause
     if pause and pause.until and plan.reason is not Reason.RESUMED:
         plan = _looked_at(plan, pause.until)
     if plan.record is None and (rewrites_at := case.rewrites_at):
         plan = _looked_at(plan, rewrites_at)
+    if plan.reason.held and (look := trials.next_look(case)):
+        plan = _looked_at(plan, look)
+    if (late := trials.late_after(case, plan) or trials.late_at(case)) and late > now:
+        plan = msgspec.structs.replace(plan, late_at=late)
+    if plan.asks is None and not plan.actions and trials.soaks(case):
+        plan = msgspec.structs.replace(plan, asks=Phase.PROGRESSING)
     problems = snapshot.policy.problems + _problems(case)
     return msgspec.structs.replace(plan, problems=problems) if problems else plan
 
@@ -72,7 +80,8 @@ def _problems(case: Case) -> tuple[Problem, ...]:
     if isinstance(record, Unreadable):
         where = f"annotation {STATE} on {snapshot.workload.key}"
         problems += (Problem(f"{where} cannot be used: {record.why}; it is written again"),)
-    problems += case.dialects.rivals(snapshot, case.comparison.changes)
+    problems += case.dialects.rivals(snapshot, case.comparison.changes) + trials.problems(case)
+    problems += canaries.problems(snapshot)
     of = f"what {snapshot.workload.key} refers to"
     return first_problems(problems + pin_state.problems(snapshot), of)
 

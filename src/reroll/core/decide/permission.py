@@ -9,10 +9,15 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import NamedTuple
 
+from reroll.core.decide.approvals import unapproved
+from reroll.core.decide.canaries import on_canary
 from reroll.core.decide.case import Case
+from reroll.core.decide.draft import Act
+from reroll.core.decide.gating import gated
 from reroll.core.decide.plan import Plan, without_action
+from reroll.core.decide.spreading import after_others, cooling_down, flapping, no_room, stopped
 from reroll.core.decide.standing import Check
-from reroll.core.decide.writing import Act
+from reroll.core.decide.timing import frozen, held_by, source_held, window_closed
 from reroll.core.model.names import several
 from reroll.core.observe.snapshot import Change, Snapshot
 from reroll.core.policy.references import Use
@@ -76,13 +81,14 @@ def held(case: Case) -> Plan | None:
 
 
 def hold_of(snapshot: Snapshot, now: datetime) -> Plan | None:
-    """The hold of a workload, if it has one now."""
-    hold = snapshot.policy.hold
-    if hold is None or (hold.until and now >= hold.until):
-        return None
-    until = f"until {hold.until:%Y-%m-%d %H:%M:%S %Z}" if hold.until else ""
-    why = ": ".join(filter(None, (until, hold.why)))
-    return without_action(Reason.HELD, f" ({why})" if why else "", look_at=hold.until)
+    """The hold of a workload, or of everything, if there is one now."""
+    for hold, where in (
+        (snapshot.cluster_hold, "the whole cluster, `reroll release --all` ends it"),
+        (snapshot.policy.hold, ""),
+    ):
+        if hold is not None and not hold.is_over(now):
+            return held_by(hold, where)
+    return None
 
 
 def paused(case: Case) -> Plan | None:
@@ -119,16 +125,29 @@ def paced(case: Case) -> Plan | None:
     return without_action(Reason.PACED, look_at=turn)
 
 
+_ROLLS = frozenset((Act.ROLL,))
 _REPLACES = frozenset((Act.ROLL, Act.PIN))
 _WRITES = _REPLACES | {Act.UNPIN}
+_NEEDS_SOURCES = _REPLACES | {Act.REPAIR, Act.CONTINUE, Act.RECORD_IDLE, Act.RELEASE}
 PERMISSION: tuple[Permission, ...] = (
     Permission(contested, frozenset((Act.PIN,))),
     Permission(fought_over, frozenset((Act.RESTORE,))),
-    Permission(source_missing, _REPLACES | {Act.REPAIR, Act.CONTINUE, Act.RECORD_IDLE}),
-    Permission(out_of_reach, frozenset((Act.ROLL,))),
-    Permission(held, _WRITES | {Act.CONTINUE, Act.RECORD_IDLE}),
-    Permission(paused, _WRITES),
+    Permission(source_missing, _NEEDS_SOURCES),
+    Permission(out_of_reach, _ROLLS),
+    Permission(held, _WRITES | {Act.CONTINUE, Act.RECORD_IDLE, Act.BACK, Act.RELEASE}),
+    Permission(source_held, _ROLLS | {Act.RECORD_IDLE}),
+    Permission(paused, _WRITES | {Act.RELEASE}),
+    Permission(stopped, _ROLLS),
+    Permission(frozen, _WRITES),
+    Permission(window_closed, _WRITES),
+    Permission(flapping, _ROLLS),
+    Permission(cooling_down, _ROLLS),
     Permission(resting, _REPLACES),
     Permission(debouncing, _WRITES),
-    Permission(paced, _WRITES | {Act.RECORD, Act.RECORD_IDLE, Act.RESTORE}),
+    Permission(unapproved, _ROLLS | {Act.RELEASE}),
+    Permission(after_others, _ROLLS),
+    Permission(no_room, _ROLLS),
+    Permission(gated, _ROLLS),
+    Permission(on_canary, _ROLLS),
+    Permission(paced, _WRITES | {Act.RECORD, Act.RECORD_IDLE, Act.RESTORE, Act.RELEASE}),
 )

@@ -47,6 +47,8 @@ class PinState(msgspec.Struct, frozen=True, gc=False):
     """Copies that are missing and cannot."""
     chosen: tuple[Key, ...] = ()
     """Sources of which the template names another copy than that of the recorded content."""
+    withdrawn: Pins = {}
+    """The pins of sources whose content failed: those that it was taken back to."""
     task: Reason | None = None
     """Why its template has to be written though nothing that it uses has changed."""
     contested_until: datetime | None = None
@@ -65,23 +67,28 @@ class PinState(msgspec.Struct, frozen=True, gc=False):
         """The pins that a template gets where some are lacking, and those of the record then."""
         kept = self.template.keys() - self.beyond_repair
         current = self.current.items()
+        there = self.withdrawn | {source: self.template[source] for source in kept}
         return (
-            {source: self.template[source] if source in kept else pin for source, pin in current},
+            {source: there.get(source, pin) for source, pin in current},
             {
                 source: self.recorded.get(source, pin) if source in kept else pin
                 for source, pin in current
             },
         )
 
-    def rolled(self, snapshot: Snapshot, comparison: Comparison) -> Pins:
-        """The pins that a roll writes: a source that did not change for it keeps its pin."""
+    def rolled(self, snapshot: Snapshot, comparison: Comparison) -> tuple[Pins, Pins]:
+        """The pins that a roll writes, and those of the record then.
+
+        A source that did not change for it keeps its pin. So does one whose content failed.
+        """
         changed = {change.reference.source for change in comparison.changes}
         pins = dict(self.current)
         for source, pin in self.template.items():
             is_kept = source in pins and source not in changed and self.recorded.get(source) == pin
             if is_kept and _copy(source, pin) not in snapshot.copies_missing:
                 pins[source] = pin
-        return pins
+        left = {source: pin for source, pin in self.withdrawn.items() if source not in changed}
+        return pins | left, pins
 
     def adopted(self, now: datetime, *, is_new: bool = False) -> RecordFields:
         """Fields of a record of what is there: the template may have pins of something else.
@@ -111,11 +118,12 @@ def pin_state(snapshot: Snapshot) -> PinState:
     if not applies and not has_record_pins and not snapshot.workload.pins:
         return NONE
     recorded = _keyed(snapshot, (record.pins if record else None) or "")
-    template = _by_key(snapshot, snapshot.workload.pins)
+    template = _by_key(snapshot, snapshot.pins)
     contents = pinnable(snapshot)
     restorable, lost = _missing(snapshot, template)
     state = PinState(
         applies=applies,
+        withdrawn=_withdrawn(snapshot, recorded, template) if applies else {},
         left=has_record_pins
         and not applies
         and not snapshot.kind.fixed
@@ -153,6 +161,8 @@ def pinnable(snapshot: Snapshot) -> dict[Key, Content]:
             continue
         if not isinstance(content, Content) or content.immutable or content.type == TOKEN:
             continue
+        if content.unpinned:
+            continue
         if reference.counted(content) and not reference.only_presence_matters:
             contents[source] = content
     return contents
@@ -183,12 +193,16 @@ def problems(snapshot: Snapshot) -> tuple[Problem, ...]:
 
 
 def released(record: Record | Unreadable | None, now: datetime) -> Record | None:
-    """The record of a workload that is no longer held at a revision; `None` if it is not held."""
-    if not isinstance(record, Record) or record.held is None:
+    """The record of a workload that may roll again; `None` if it was not taken back."""
+    if not isinstance(record, Record):
+        return None
+    trial = record.trial
+    if record.held is None and (trial is None or trial.back is None):
         return None
     return successor(
-        record, int(now.timestamp()), at=now, why=Reason.RELEASED.word, pins=None, held=None
-    )
+        record, int(now.timestamp()), at=now, why=Reason.RELEASED.word, pins=None, held=None,
+        trial=trial.released() if trial else None, declined=None,
+    )  # fmt: skip
 
 
 def text_of(pins: Pins) -> str:
@@ -254,6 +268,23 @@ def _chosen(recorded: Pins, template: Pins, contents: Mapping[Key, Content]) -> 
     )
 
 
+def _withdrawn(snapshot: Snapshot, recorded: Pins, template: Pins) -> Pins:
+    """Unless a person moved it since, or its copy is gone."""
+    record = snapshot.record
+    trial = record.trial if record else None
+    if record is None or record.held is None or trial is None or not trial.left:
+        return {}
+    good, home = _keyed(snapshot, record.good or ""), snapshot.workload.key.namespace
+    sources = {one.source for one in snapshot.references if one.entry(home) in trial.left}
+    return {
+        source: pin
+        for source, pin in good.items()
+        if source in sources
+        and recorded.get(source, pin) not in {pin, template.get(source)}
+        and _copy(source, pin) not in snapshot.copies_missing
+    }
+
+
 def _task(snapshot: Snapshot, state: PinState) -> Reason | None:
     record = snapshot.record
     if not state.applies or snapshot.kind.fixed or record is None:
@@ -263,7 +294,20 @@ def _task(snapshot: Snapshot, state: PinState) -> Reason | None:
     by_name = snapshot.policy.pin == "template" or record.named
     is_nameless = by_name and snapshot.workload.plain
     lacking = state.current.keys() - (state.template.keys() - state.beyond_repair)
-    return Reason.PINNED if lacking or is_nameless else None
+    return Reason.PINNED if lacking or is_nameless or _has_stale_pin(snapshot, state) else None
+
+
+def _has_stale_pin(snapshot: Snapshot, state: PinState) -> bool:
+    """Whether its template has an old content of a source that is not to be pinned any more.
+
+    A pin of what such a source holds now does no harm: it goes with the next roll.
+    """
+    return any(
+        isinstance(content := snapshot.sources.get(source), Content)
+        and content.unpinned
+        and pin not in copy_names(source, content)
+        for source, pin in state.template.items()
+    )
 
 
 def _contested_until(snapshot: Snapshot, state: PinState) -> datetime | None:

@@ -5,7 +5,8 @@ from enum import StrEnum
 
 import msgspec
 
-from reroll.core.decide.actions import Action, Patch, Pause, Resume, records
+from reroll.core.decide.actions import READS, Action, GoBack, Patch, Pause, Resume, records
+from reroll.core.model.gates import Phase
 from reroll.core.model.key import Problem
 from reroll.core.model.record import Record
 from reroll.core.observe.snapshot import Change
@@ -28,6 +29,9 @@ class Effect(StrEnum):
     HELD = "held"
     STALE = "stale"
     DECLINED = "declined"
+    FAILING = "failing"
+    GOES_BACK = "goes back"
+    GONE_BACK = "rolled back"
     NOTHING = "-"
 
     @property
@@ -47,7 +51,14 @@ _OF_STRATEGY = {
     Strategy.NEXT_RUN: Effect.NEXT_RUN,
     Strategy.NOTIFY: Effect.NOTIFIES,
 }
-_OF_REASON = {Reason.PODS_OLDER: Effect.STALE, Reason.DECLINED: Effect.DECLINED}
+_OF_REASON = {
+    Reason.PODS_OLDER: Effect.STALE,
+    Reason.DECLINED: Effect.DECLINED,
+    Reason.FAILING: Effect.FAILING,
+    Reason.STUCK: Effect.FAILING,
+    Reason.ROLLED_BACK: Effect.GONE_BACK,
+    Reason.ROLLBACK_FAILED: Effect.FAILING,
+}
 
 
 class Plan(msgspec.Struct, frozen=True, gc=False):
@@ -64,6 +75,12 @@ class Plan(msgspec.Struct, frozen=True, gc=False):
     stamp: str = ""
     changes: tuple[Change, ...] = ()
     """What it rolls for."""
+    asks: Phase | None = None
+    """Its gates have to be asked, because it waits for them or soaks behind them."""
+    late_at: datetime | None = None
+    """When whoever stays looks again, to tell of a rollout that does not get on; nothing waits."""
+    calls: bool = False
+    """Somebody has to decide, and is told so whatever was told before."""
 
     @property
     def record(self) -> Record | None:
@@ -72,13 +89,21 @@ class Plan(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def effect(self) -> Effect:
+        if self.goes_back:
+            return Effect.GOES_BACK
         if self.strategy is not None:
             return _OF_STRATEGY.get(self.strategy, Effect.ROLLS)
         if self.reason in _OF_REASON:
             return _OF_REASON[self.reason]
-        if not self.actions:
+        if self.reason.held or all(isinstance(one, READS) for one in self.actions):
             return Effect.NOTHING if self.reason.quiet else Effect.HELD
         return Effect.GOES_ON if self.reason is Reason.CONTINUED else Effect.RECORDED
+
+    @property
+    def goes_back(self) -> bool:
+        """Whether it takes the workload back; the same reason is kept once that is done."""
+        is_back = self.reason is Reason.ROLLED_BACK
+        return is_back and (self.strategy is not None or self.has(GoBack))
 
     @property
     def pauses(self) -> bool:

@@ -26,20 +26,20 @@ from reroll.core.decide.actions import (
     WriteRecord,
 )
 from reroll.core.decide.case import Case
+from reroll.core.decide.going_back import LASTING
+from reroll.core.decide.partitions import departitioned
 from reroll.core.decide.pin_state import Pins, text_of
 from reroll.core.decide.plan import Plan
+from reroll.core.decide.trial_record import trial_fields
 from reroll.core.dialects.rows import Roll
 from reroll.core.dialects.table import Dialects
 from reroll.core.model.digest import stamp
 from reroll.core.model.marks import Mark, own_mark
 from reroll.core.model.names import several
-from reroll.core.model.record import Record, RecordFields, Todo
+from reroll.core.model.record import Burst, Record, RecordFields, Todo, Trial
 from reroll.core.observe.snapshot import Change, Snapshot
 from reroll.core.tables.kinds import Strategy
 from reroll.core.tables.reasons import Reason
-
-LASTING = frozenset((Strategy.EVICT, Strategy.RELOAD))
-"""Strategies that are carried out pod by pod after the record is written."""
 
 
 class _Write(NamedTuple):
@@ -60,7 +60,8 @@ class _Write(NamedTuple):
         """The record, and with it these."""
         pins = self.pins_text
         pinning = () if pins is None else (Pin(pins),)
-        return Patch((WriteRecord(self.record, unless_held=True), *pinning, *edits, *self._pause()))
+        more = *self._pause(), *departitioned(self.case)
+        return Patch((WriteRecord(self.record, unless_held=True), *pinning, *edits, *more))
 
     def _pause(self) -> tuple[Pause, ...]:
         case, pause = self.case, self.case.pause
@@ -114,7 +115,7 @@ def roll(case: Case) -> Plan:
     """Its sources changed, or it is released from a revision."""
     changes, wanted = case.comparison.changes, case.comparison.started_with
     reason = Reason.CONFIG_CHANGED if changes else Reason.RELEASED
-    pins = case.pins.rolled(case.snapshot, case.comparison) if case.pins.applies else None
+    pins, pin_fields = _pins(case)
     strategy = case.snapshot.policy.strategy_for(case.snapshot.kind)
     names = [change.entry for change in changes]
     fields: RecordFields = {
@@ -124,9 +125,14 @@ def roll(case: Case) -> Plan:
         "keys": sorted({key for change in changes for key in change.keys}) or None,
         "how": strategy.value,
         "declined": None,
+        "canary": None,
         "todo": Todo(strategy.value, case.now) if strategy in LASTING else None,
     }
-    record = case.next_record(reason, **(fields | _pin_fields(pins)))
+    fields |= pin_fields | trial_fields(case)
+    if burst := case.burst:
+        burst = Burst(burst.n + 1, burst.since)
+    fields["burst"] = burst
+    record = case.next_record(reason, **fields)
     value = stamp(wanted)
     same_pins = pins is None or text_of(pins) == case.snapshot.workload.pins_text
     if value in case.snapshot.workload.marks.values() and same_pins:
@@ -137,7 +143,7 @@ def roll(case: Case) -> Plan:
     plan = Plan(
         reason,
         _described(changes) if changes else reason.sentence,
-        (*_before(pins), *ACTIONS[strategy](write)),
+        (*_before(pins), *_actions(strategy, write)),
         strategy=strategy,
         stamp=value,
         changes=changes,
@@ -145,6 +151,14 @@ def roll(case: Case) -> Plan:
     if case.pause and case.pause.since is None and case.pause_keeps_back:
         return msgspec.structs.replace(plan, look_at=case.now + case.pause.period)
     return plan
+
+
+def _actions(strategy: Strategy, write: _Write) -> tuple[Action, ...]:
+    """Those of a row, unless its canary wrote the template already: its pods stay as they are."""
+    staged, there = write.case.snapshot.staged, write.case.snapshot.workload.pins_text
+    if staged and there == write.pins_text:
+        return _recorded(write)
+    return ACTIONS[strategy](write)
 
 
 def _described(changes: tuple[Change, ...]) -> str:
@@ -157,7 +171,34 @@ def _described(changes: tuple[Change, ...]) -> str:
     return f"{names} changed" + (f" ({several(sorted(keys))})" if keys else "")
 
 
-_DESCRIBED = re.compile(r"(?P<names>[a-z]+/\S+(?:, [a-z]+/\S+)*) changed(?: \((?P<keys>[^()]+)\))?")
+_DONE = {
+    Strategy.STAMP: "rolled",
+    Strategy.ENV: "rolled",
+    Strategy.RESTART: "rolled",
+    Strategy.EVICT: "evicting its pods",
+    Strategy.RELOAD: "its pods are asked to reload",
+    Strategy.TRIGGER: "started a Job",
+    Strategy.RECREATE: "recreated",
+    Strategy.NOTIFY: "nothing is replaced",
+    Strategy.NEXT_RUN: "its next run uses it",
+}
+
+
+def done(plan: Plan, job: str = "") -> str:
+    """What was done for a change, before the message of its Event: "rolled: ".
+
+    `job` is the name of the Job that it starts, if it does.
+    """
+    if not plan.strategy or not plan.changes:
+        return ""
+    is_started = job and plan.strategy is Strategy.TRIGGER
+    return f"started Job {job}: " if is_started else f"{_DONE[plan.strategy]}: "
+
+
+_DESCRIBED = re.compile(
+    r"(?:[a-zA-Z0-9. -]+: )?(?P<names>[a-z]+/\S+(?:, [a-z]+/\S+)*) changed"
+    r"(?: \((?P<keys>[^()]+)\))?"
+)
 
 
 def read_described(message: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -170,8 +211,13 @@ def read_described(message: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     return tuple(found["names"].split(", ")), whole
 
 
-def _pin_fields(pins: Pins | None) -> RecordFields:
-    return {} if pins is None else {"pins": text_of(pins), "held": None}
+def _pins(case: Case) -> tuple[Pins | None, RecordFields]:
+    """The pins of a roll, and what its record says of them."""
+    if not case.pins.applies:
+        return None, {}
+    pins, recorded = case.pins.rolled(case.snapshot, case.comparison)
+    held = case.record.held if case.record and pins != recorded else None
+    return pins, {"pins": text_of(recorded), "held": held}
 
 
 def _before(pins: Pins | None) -> tuple[Action, ...]:
@@ -195,6 +241,7 @@ def pin(case: Case) -> Plan:
     record = case.next_record(
         reason, s=case.comparison.started_with, rolled=case.now, by=None, keys=None, todo=None,
         pins=text_of(recorded), how=rewriting(case.snapshot).value, declined=None,
+        trial=_back_again(case),
     )  # fmt: skip
     names = several([f"{source.kind.lower()}/{source.name}" for source in sorted(pins)])
     patch = Patch((WriteRecord(record, unless_held=True), Pin(text_of(pins))))
@@ -204,6 +251,20 @@ def pin(case: Case) -> Plan:
         (*_before(pins), patch),
         strategy=rewriting(case.snapshot),
     )
+
+
+def _back_again(case: Case) -> Trial | None:
+    """Its pods are made again with what it was taken back to, and judged again."""
+    trial = case.record.trial if case.record else None
+    if trial is None or trial.back is None or not case.pins.withdrawn:
+        return trial
+    return msgspec.structs.replace(trial, back=case.now, b="")
+
+
+def _again(record: Record | None) -> Trial | None:
+    """A trial of the same content begins again with pods that are made again."""
+    trial = record.trial if record else None
+    return Trial(trial.of, sick=trial.sick, ok=trial.ok) if trial else None
 
 
 def rewriting(snapshot: Snapshot) -> Strategy:
@@ -222,7 +283,7 @@ def restart(snapshot: Snapshot, now: datetime, why: str, dialects: Dialects) -> 
         # Nor does one with pins: its new pods have what those say, whatever changed.
         record = case.next_record(
             Reason.RESTARTED, s=case.comparison.started_with, rolled=now, by=None, keys=None,
-            todo=None, how=Strategy.RESTART.value, declined=None,
+            todo=None, how=Strategy.RESTART.value, declined=None, trial=_again(case.record),
         )  # fmt: skip
         edits = (WriteRecord(record, unless_held=True), *edits)
     message = f"{Reason.RESTARTED.sentence}: {why}" if why else Reason.RESTARTED.sentence

@@ -33,7 +33,8 @@ def declined(snapshot: Snapshot, now: datetime) -> Record | None:
     is_pinned = record.pins is not None
     return successor(
         record, number, at=now, why=Reason.UNDONE.word, todo=None,
-        held=now if is_pinned else None, declined=None if is_pinned else record.by,
+        held=now if is_pinned else None, declined=None if is_pinned else record.by, failed=True,
+        trial=record.trial.taken_back(now) if record.trial else None,
     )  # fmt: skip
 
 

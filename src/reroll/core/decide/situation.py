@@ -1,9 +1,10 @@
 """What is so of one workload: what its pods run, what is recorded, declined and in the way.
 
-The one place where `explain`, `plan`, `sync`, `audit` and `status` get their sentences from, so
-that no command contradicts another. A record says what the sources held when it was written. One
-that was written without a roll says nothing about pods that were there before it; then the times of
-pods and sources are the evidence, and what neither proves is said to be unknown.
+The one place where every command, `history` and `doctor` among them, and every Event get what they
+say of a workload from, so that none contradicts another. A record says what the sources held when
+it was written. One that was written without a roll says nothing about pods that were there before
+it; then the times of pods and sources are the evidence, and what neither proves is said to be
+unknown.
 """
 
 from datetime import datetime
@@ -12,27 +13,25 @@ from enum import StrEnum
 import msgspec
 
 from reroll.core.decide.permission import hold_of
-from reroll.core.decide.plan import Plan
+from reroll.core.decide.plan import Effect, Plan
+from reroll.core.decide.wording import OPEN, worded
 from reroll.core.model.key import Key
 from reroll.core.model.names import several
 from reroll.core.model.record import Record
 from reroll.core.observe.compare import compare
 from reroll.core.observe.health import Health
-from reroll.core.observe.pods import PodFacts, Rollout, rollout
+from reroll.core.observe.pods import PodFacts, PodsHave, Progress, Rollout, rollout
 from reroll.core.observe.proof import (
     counted,
     is_settled,
     older_than_content,
     proves_pods,
+    replaces,
     sources_of,
 )
 from reroll.core.observe.snapshot import Snapshot
 from reroll.core.observe.staleness import Finding, Verdict
-from reroll.core.policy.durations import ago
-from reroll.core.tables.kinds import Strategy
 from reroll.core.tables.reasons import Reason
-
-_OPEN = frozenset((Reason.UP_TO_DATE, Reason.ADOPTED, Reason.RECORD_RESTORED))
 
 
 class Met(msgspec.Struct, frozen=True, gc=False):
@@ -53,25 +52,32 @@ class Circumstances(msgspec.Struct, frozen=True, gc=False):
     """The last of our Events on it, if it tells what stands in the way."""
 
 
-class PodsHave(StrEnum):
-    """What the pods that run have of the current configuration."""
-
-    CURRENT = "current"
-    """Proved by the record of a roll that replaced them."""
-    YOUNGER = "younger"
-    """They started after what they use was last written."""
-    RECORDED = "as recorded"
-    """Of a recorded roll; a source was written since, and holds what it held then."""
-    OLDER = "older"
-    REPLACING = "being replaced"
-    NONE = "no pods"
-    UNKNOWN = "unknown"
-
-
 class Obstacle(msgspec.Struct, frozen=True, gc=False):
     reason: Reason
     message: str
     at: datetime | None = None
+
+    @property
+    def detail(self) -> str:
+        """What its message says beyond the sentence of its reason."""
+        said = self.message.removeprefix(self.reason.sentence).lstrip(":; ").strip()
+        if said.startswith("(") and said.endswith(")"):
+            said = said[1:-1]
+        return said or self.message
+
+
+class Concern(StrEnum):
+    """What people have to know of a workload first: the first that is so."""
+
+    FAILING = "failing"
+    DECLINED = "declined"
+    BLOCKED = "blocked"
+    """Something stands in its way that nobody asked for."""
+    OLDER = "older"
+    """Pods have an older configuration, and nothing rolls them for it."""
+    HELD = "held"
+    """Somebody asked for it to wait."""
+    NONE = "-"
 
 
 class Situation(msgspec.Struct, frozen=True, gc=False):
@@ -88,8 +94,17 @@ class Situation(msgspec.Struct, frozen=True, gc=False):
     """Uses that are stale by their times, and as recorded by the record, see `is_settled`."""
     declined: tuple[str, ...] = ()
     """Entries of sources that hold what the workload was taken back from."""
+    failed: bool = False
+    """A rollout with that failed: until all pods run well with it, or while a revision is held."""
     obstacle: Obstacle | None = None
     rollout: Rollout = Rollout()
+
+    @property
+    def is_declined(self) -> bool:
+        """Whether its sources hold what it was taken back from, and that is no person's wish."""
+        return self.plan.reason is Reason.DECLINED or (
+            self.plan.reason is Reason.HELD_AT and self.failed
+        )
 
     @property
     def rolls_on_request(self) -> tuple[Key, ...]:
@@ -100,12 +115,37 @@ class Situation(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def _adopts(self) -> bool:
-        return self.plan.reason in _OPEN and self.have is PodsHave.OLDER
+        return self.plan.reason in OPEN and self.have is PodsHave.OLDER
 
     @property
     def is_notable(self) -> bool:
         """Whether it has to be said though nothing is to be written."""
         return self.plan.reason in _SAID or self._adopts
+
+    @property
+    def concern(self) -> Concern:
+        """For whoever sums up many."""
+        reason, obstacle = self.plan.reason, self.obstacle
+        if self.rollout.progress is Progress.FAILING:
+            return Concern.FAILING
+        if self.is_declined or reason in {Reason.ROLLED_BACK, Reason.ROLLBACK_FAILED}:
+            return Concern.DECLINED
+        if obstacle and obstacle.reason.severity == "Warning" and not obstacle.reason.deliberate:
+            return Concern.BLOCKED
+        if reason is Reason.PODS_OLDER or (self.plan.actions and self._adopts):
+            return Concern.OLDER
+        return Concern.HELD if obstacle and obstacle.reason.deliberate else Concern.NONE
+
+    @property
+    def last_roll(self) -> str:
+        """What became of the roll that its record tells of; empty where that cannot be known."""
+        record = self.record
+        if record is None or record.rolled is None:
+            return ""
+        is_back = record.trial is not None and record.trial.back is not None
+        if self.declined or self.failed or record.declined or record.held or is_back:
+            return "taken back"
+        return self.rollout.progress.value if replaces(record) else ""
 
 
 _SAID = frozenset((Reason.PODS_OLDER, Reason.DECLINED, Reason.SOURCE_MISSING))
@@ -114,7 +154,8 @@ _SAID = frozenset((Reason.PODS_OLDER, Reason.DECLINED, Reason.SOURCE_MISSING))
 def situation(snapshot: Snapshot, plan: Plan, evidence: Circumstances, now: datetime) -> Situation:
     """What is so, by all that is known; `plan` is the decision on `snapshot`."""
     record, pods = snapshot.record, evidence.pods or ()
-    goes = rollout(snapshot.kind, evidence.health, pods, record.rolled if record else None)
+    since = record.rolled if record else None
+    goes = _as_judged(rollout(snapshot.kind, evidence.health, pods, since), plan)
     stale = [one for pod in pods for one in older_than_content(snapshot, pod.findings)]
     settled = tuple(one for one in stale if is_settled(snapshot, one, goes))
     older = tuple(one for one in stale if one not in settled)
@@ -127,10 +168,38 @@ def situation(snapshot: Snapshot, plan: Plan, evidence: Circumstances, now: date
         older=older,
         settled=settled,
         declined=_declined(snapshot, evidence, older),
+        failed=_failed(snapshot, evidence, goes),
         obstacle=_obstacle(snapshot, plan, evidence, now),
         rollout=goes,
     )
-    return msgspec.structs.replace(found, plan=_worded(snapshot, found, now))
+    return msgspec.structs.replace(found, plan=worded(snapshot, found, now))
+
+
+def reported(snapshot: Snapshot, plan: Plan, now: datetime) -> Plan:
+    """A plan that was carried out, as its log line and its Event tell it: nothing is read for that.
+
+    The reason of one that writes stays; what else is so of the workload is said with it. That a
+    source is gone which new pods need is said though nothing is to be done.
+    """
+    if plan.reason not in OPEN:
+        return plan
+    if not plan.actions:
+        missing = _missing(snapshot) if plan.reason is Reason.UP_TO_DATE else None
+        if missing is None:
+            return plan
+        return msgspec.structs.replace(plan, reason=missing.reason, message=missing.message)
+    facts = snapshot.rollout
+    known = situation(snapshot, plan, Circumstances(None, facts.health if facts else None), now)
+    is_missing = known.obstacle and known.obstacle.reason is Reason.SOURCE_MISSING
+    return known.plan if known.declined or known.failed or is_missing else plan
+
+
+def _as_judged(goes: Rollout, plan: Plan) -> Rollout:
+    """The rollout, by the verdict on it where there is one that its status does not show."""
+    if plan.effect is not Effect.FAILING or goes.progress is not Progress.PROGRESSING:
+        return goes
+    why = plan.message.removeprefix(plan.reason.sentence).lstrip(":; ")
+    return Rollout(Progress.FAILING, why or goes.message)
 
 
 # What its pods have
@@ -171,6 +240,17 @@ def _declined(
     return tuple(entry for entry in record.declined if entries.get(entry) in sources)
 
 
+def _failed(snapshot: Snapshot, evidence: Circumstances, goes: Rollout) -> bool:
+    """Whether content is declined because a rollout failed, until all pods run well with it."""
+    record, pods = snapshot.record, evidence.pods
+    if record is None or not record.failed or compare(snapshot).changes:
+        return False
+    second = record.at.replace(microsecond=0)
+    of_before = pods is None or any(pod.created and pod.created < second for pod in pods)
+    is_open = of_before or not goes.is_over
+    return bool(record.held or (record.declined and is_open))
+
+
 # What stands in the way
 
 
@@ -185,10 +265,8 @@ def _obstacle(
     met, record = evidence.met, snapshot.record
     if met and plan.actions and (record is None or met.at >= record.at.replace(microsecond=0)):
         return Obstacle(met.reason, met.message, met.at)
-    if missing := compare(snapshot).missing:
-        names = several([str(reference.source) for reference in missing])
-        sentence = f"{Reason.SOURCE_MISSING.sentence}: {names}; create it"
-        return Obstacle(Reason.SOURCE_MISSING, sentence)
+    if missing := _missing(snapshot):
+        return missing
     if hold := hold_of(snapshot, now):
         return Obstacle(hold.reason, hold.message)
     if snapshot.workload.still and not (snapshot.policy.pause and snapshot.policy.pause.since):
@@ -196,90 +274,13 @@ def _obstacle(
     return None
 
 
-# The words
-
-
-def _worded(snapshot: Snapshot, found: Situation, now: datetime) -> Plan:
-    """The plan, in the words that the evidence allows."""
-    plan, obstacle = found.plan, found.obstacle
-    if plan.reason not in _OPEN:
-        return plan
-    if obstacle and obstacle.reason is Reason.SOURCE_MISSING:
-        return _said(plan, Reason.SOURCE_MISSING, obstacle.message)
-    if found.declined:
-        names = several(list(found.declined))
-        return _said(plan, Reason.DECLINED, f"{Reason.DECLINED.sentence}: {names}")
-    if found.have is PodsHave.OLDER and _strategy(snapshot) is not Strategy.NEXT_RUN:
-        names = ", ".join(str(source) for source in sources_of(found.older))
-        sentence = f"{Reason.PODS_OLDER.sentence}: {names}; {_remedy(snapshot)}"
-        return _said(plan, Reason.PODS_OLDER, sentence)
-    start = plan.message
-    if plan.reason is Reason.UP_TO_DATE:
-        start = _start(found, now)
-    return _said(plan, plan.reason, "; ".join(filter(None, (start, _pods(snapshot, found)))))
-
-
-def _said(plan: Plan, reason: Reason, message: str) -> Plan:
-    """A plan that writes keeps its reason, and says the rest with it."""
-    if plan.actions:
-        joined = message if message.startswith(plan.message) else f"{plan.message}; {message}"
-        return msgspec.structs.replace(plan, message=joined)
-    return msgspec.structs.replace(plan, reason=reason, message=message)
-
-
-def _strategy(snapshot: Snapshot) -> Strategy:
-    return snapshot.policy.strategy_for(snapshot.kind)
-
-
-def _start(found: Situation, now: datetime) -> str:
-    record = found.record
-    if found.have is PodsHave.CURRENT:
-        return MADE
-    if found.have is PodsHave.REPLACING and record:
-        return f"it rolled for the current configuration {ago(record.at, now)}"
-    if record is None:
-        return Reason.UP_TO_DATE.sentence
-    return f"{Reason.UP_TO_DATE.sentence} ({record.why}, {ago(record.at, now)})"
-
-
-MADE = "its pods were made with the current configuration"
-_OF_STRATEGY = {
-    Strategy.NEXT_RUN: "its next run reads the current configuration",
-    Strategy.RELOAD: "a reload was requested from its pods; what they read then is not known",
-    Strategy.TRIGGER: "a Job that it starts reads the current configuration",
-}
-_REMEDIES = {
-    Strategy.NOTIFY: "its strategy `notify` replaces nothing, `reroll restart` does",
-    Strategy.RELOAD: "a reload changes no environment, `reroll restart` does",
-    Strategy.TRIGGER: "they keep what they started with until they end",
-}
-
-
-def _remedy(snapshot: Snapshot) -> str:
-    if not snapshot.workload.replaces_pods:
-        return "its pods are replaced when they are deleted"
-    usual = "nothing rolled them for it, `reroll sync --stale` does"
-    return _REMEDIES.get(_strategy(snapshot), usual)
-
-
-def _pods(snapshot: Snapshot, found: Situation) -> str:
-    """What is known of its pods, after what is said of the record."""
-    strategy, names = _strategy(snapshot), ", ".join(map(str, sources_of(found.older)))
-    if strategy is Strategy.NEXT_RUN:
-        rest = f"; pods that run already keep an older {names}" if found.older else ""
-        return f"{_OF_STRATEGY[strategy]}{rest}" if not snapshot.kind.fixed else rest.lstrip("; ")
-    if found.have is PodsHave.REPLACING:
-        return f"pods from before that roll still run, with an older {names}"
-    if strategy in _OF_STRATEGY and found.record and found.record.rolled:
-        return _OF_STRATEGY[strategy]
-    if found.have is PodsHave.RECORDED:
-        names = ", ".join(map(str, sources_of(found.settled)))
-        return f"{names} was written after its pods started, and holds what it held then"
-    return _OF_PODS.get(found.have, "")
-
-
-_OF_PODS = {
-    PodsHave.YOUNGER: "its pods started after what they use was last written",
-    PodsHave.NONE: "none of its pods runs",
-    PodsHave.UNKNOWN: "whether its pods have it is not known",
-}
+def _missing(snapshot: Snapshot) -> Obstacle | None:
+    """New pods could not start, whether or not something is to roll."""
+    if not any(map(snapshot.lacks, snapshot.references)):  # Most lack nothing, at every look.
+        return None
+    missing = compare(snapshot).missing
+    if not missing:
+        return None
+    names = several([str(reference.source) for reference in missing])
+    sentence = f"{Reason.SOURCE_MISSING.sentence}: {names}; create it"
+    return Obstacle(Reason.SOURCE_MISSING, sentence)

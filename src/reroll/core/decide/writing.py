@@ -5,8 +5,6 @@ is, which says which permissions it needs. The first row that applies decides; t
 """
 
 from collections.abc import Callable
-from enum import Enum
-from typing import NamedTuple
 
 import msgspec
 
@@ -22,12 +20,17 @@ from reroll.core.decide.actions import (
     Resume,
     WriteRecord,
 )
+from reroll.core.decide.canaries import tries_nothing
 from reroll.core.decide.case import Case
+from reroll.core.decide.draft import Act, Draft
+from reroll.core.decide.going_back import went_bad
+from reroll.core.decide.partitions import departitioned
 from reroll.core.decide.pin_state import Pins, text_of
 from reroll.core.decide.plan import Plan, without_action
 from reroll.core.decide.roll import pin, rewriting, roll
 from reroll.core.decide.rollback import taken_back
 from reroll.core.decide.standing import is_pause_over
+from reroll.core.decide.trials import fails, gave_up, next_look, on_trial
 from reroll.core.model.moment import Moment
 from reroll.core.model.names import several
 from reroll.core.model.record import Record, RecordFields, Unreadable, successor
@@ -35,26 +38,6 @@ from reroll.core.observe.compare import is_newer_than_pods, oldest_pods
 from reroll.core.observe.snapshot import Change
 from reroll.core.tables.kinds import Strategy
 from reroll.core.tables.reasons import Reason
-
-
-class Act(Enum):
-    """What kind of act a draft is, as far as permissions go."""
-
-    NOTHING = "nothing, or something that waits for nothing"
-    RECORD = "only the record is written"
-    RESTORE = "a record that another writer removed is put back"
-    REPAIR = "what another tool did is undone"
-    CONTINUE = "an earlier roll goes on"
-    RECORD_IDLE = "a change is recorded for pods that start later"
-    UNPIN = "the template loses its pins"
-    PIN = "the template gets pins that it lacks"
-    ROLL = "pods are replaced"
-
-
-class Draft(NamedTuple):
-    act: Act
-    plan: Plan
-
 
 Row = Callable[[Case], Draft | None]
 
@@ -92,9 +75,10 @@ def opting_out(case: Case) -> Draft | None:
     after = successor(
         record, case.number, at=case.now, why=reason.word, s=digests, rolled=case.now,
         by=None, keys=None, todo=None, pins=None, named=False, held=None,
-        how=rewriting(case.snapshot).value, declined=None,
+        how=rewriting(case.snapshot).value, declined=None, trial=None, good=None, mark=None,
+        canary=None,
     )  # fmt: skip
-    patch = Patch((WriteRecord(after, unless_held=True), Pin("")))
+    patch = Patch((WriteRecord(after, unless_held=True), Pin(""), *departitioned(case)))
     actions = (NamePins(""), patch)
     plan = Plan(reason, reason.sentence, actions, strategy=rewriting(case.snapshot))
     return Draft(Act.UNPIN, plan)
@@ -131,6 +115,7 @@ def went_back(case: Case) -> Draft | None:
         if not snapshot.history.left:
             return None
     fields = case.pins.adopted(case.now) or {"declined": taken_back(there, left)}
+    fields["trial"] = left.trial.taken_back(case.now) if left.trial else None
     return Draft(Act.RECORD, case.recorded(Reason.UNDONE, **fields))
 
 
@@ -151,12 +136,13 @@ def record_lost(case: Case) -> Draft | None:
 def unfinished(case: Case) -> Draft | None:
     """An earlier roll is still being carried out, and nothing has changed since."""
     record = case.record
-    if record is None or record.todo is None or case.comparison.changes:
+    if record is None or record.todo is None or case.comparison.changes or fails(case):
         return None
     work = _WORK.get(record.todo.do)
     finished = Patch((WriteRecord(successor(record, record.n, todo=None)),))
     actions = (work(record.todo.since), finished) if work else (finished,)
-    return Draft(Act.CONTINUE, Plan(Reason.CONTINUED, Reason.CONTINUED.sentence, actions))
+    reason, look_at = Reason.CONTINUED, next_look(case)
+    return Draft(Act.CONTINUE, Plan(reason, reason.sentence, actions, look_at=look_at))
 
 
 _WORK: dict[str, type[Evict] | type[Reload]] = {
@@ -174,7 +160,8 @@ def unrecorded(case: Case) -> Draft | None:
         is_due = case.rewrites_at is not None and case.now >= case.rewrites_at
         reason = Reason.KEY_LOST if comparison.lost else Reason.RECORDED
         return Draft(Act.RECORD, case.recorded(reason)) if is_due else None
-    if record.s == comparison.wanted:
+    is_asked = case.snapshot.policy.before_expiry and record.expires != case.expires
+    if record.s == comparison.wanted and not is_asked:
         return None
     is_other_key = record.k not in {"", case.snapshot.keys.current}
     return Draft(Act.RECORD, case.recorded(Reason.KEY_ROTATED if is_other_key else Reason.RECORDED))
@@ -188,7 +175,8 @@ def other_pins(case: Case) -> Draft | None:
     if record.pins is None:
         return Draft(Act.RECORD, case.recorded(Reason.RECORDED, **case.pins.adopted(case.now)))
     if case.pins.chosen and record.held is None:
-        return Draft(Act.RECORD, case.recorded(Reason.UNDONE, held=case.now))
+        trial = record.trial.taken_back(case.now) if record.trial else None
+        return Draft(Act.RECORD, case.recorded(Reason.UNDONE, held=case.now, trial=trial))
     if record.held is not None and not case.pins.chosen:
         return Draft(Act.RECORD, case.recorded(Reason.RECORDED, held=None))
     return None
@@ -217,6 +205,7 @@ def held_at(case: Case) -> Draft | None:
         return None
     names = _listed({source: case.pins.template[source] for source in chosen})
     since = f" since {record.held:%Y-%m-%d %H:%M:%S %Z}" if record.held else ""
+    since += ", because a rollout failed" if record.failed else ""
     return Draft(Act.NOTHING, without_action(Reason.HELD_AT, f": {names}{since}"))
 
 
@@ -230,7 +219,7 @@ def _listed(pins: Pins) -> str:
 
 
 def unchanged(case: Case) -> Draft | None:
-    if case.comparison.changes or case.record is None or case.pins.task:
+    if case.comparison.changes or case.record is None or case.pins.task or case.is_released:
         return None
     return Draft(Act.NOTHING, without_action(Reason.UP_TO_DATE))
 
@@ -256,8 +245,10 @@ def rolled_elsewhere(case: Case) -> Draft | None:
     changes = case.comparison.changes
     if not changes or case.pins.task or not all(_pods_have(case, one) for one in changes):
         return None
+    if case.snapshot.staged:
+        return None  # Only those of its canary do.
     fields: RecordFields = {"s": case.comparison.started_with, "todo": None, "declined": None}
-    fields |= case.pins.adopted(case.now)
+    fields |= case.pins.adopted(case.now) | {"trial": None}
     return Draft(Act.RECORD, case.recorded(Reason.ROLLED_ELSEWHERE, **fields))
 
 
@@ -269,7 +260,9 @@ def _pods_have(case: Case, change: Change) -> bool:
     there = case.snapshot.pin(source)
     if pin is None or there is None:
         return not is_older
-    return pin == there or (source in case.pins.chosen and not is_older)
+    # Where it was taken back to is no choice: the content may have been mended meanwhile.
+    is_chosen = source in case.pins.chosen and source not in case.pins.withdrawn
+    return pin == there or (is_chosen and not is_older)
 
 
 def no_pods(case: Case) -> Draft | None:
@@ -290,7 +283,7 @@ def unpinned(case: Case) -> Draft | None:
 
 def stale(case: Case) -> Draft | None:
     """Its pods have another content than its sources."""
-    return Draft(Act.ROLL, roll(case))
+    return Draft(Act.ROLL if case.comparison.changes else Act.RELEASE, roll(case))
 
 
 def _reading_history() -> Draft:
@@ -305,10 +298,14 @@ WRITING: tuple[Row, ...] = (
     new_here,
     went_back,
     record_lost,
+    tries_nothing,
     unfinished,
     unrecorded,
     other_pins,
     copy_missing,
+    went_bad,
+    on_trial,
+    gave_up,
     held_at,
     unchanged,
     looking_back,

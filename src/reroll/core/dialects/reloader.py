@@ -20,7 +20,8 @@ from reroll.core.dialects.reloader_marks import (
     hash_source,
     marks,
 )
-from reroll.core.dialects.rows import Dialect, Opinion, Options, Place, PolicyInput, Word
+from reroll.core.dialects.rows import Dialect, Opinion, Options, PolicyInput
+from reroll.core.dialects.words import Place, Word
 from reroll.core.model.content import Term
 from reroll.core.model.key import Problem
 from reroll.core.model.record import Time

@@ -6,11 +6,11 @@ them by name.
 """
 
 from collections.abc import Callable, Mapping
-from enum import StrEnum
 from typing import NamedTuple
 
 import msgspec
 
+from reroll.core.dialects.words import Word
 from reroll.core.model.key import Key, Problem
 from reroll.core.model.marks import Mark
 from reroll.core.model.podspec import PodSpec
@@ -21,31 +21,6 @@ from reroll.core.tables.catalog import TABLES, Tables
 from reroll.core.tables.kinds import Kind, Strategy
 from reroll.core.tables.rights import OPTIONAL
 from reroll.core.tables.source_kinds import SOURCE_KINDS
-
-
-class Place(StrEnum):
-    """Where a word is read, or written by a roll."""
-
-    WORKLOAD = "workload"
-    TEMPLATE = "pod template"
-    NAMESPACE = "Namespace"
-    SOURCE = "source"
-    TARGET = "target of an Injection"
-    RECORD = "workload, written"
-    MARK = "pod template, written"
-
-
-class Word(NamedTuple):
-    """One annotation, or one variable that is written."""
-
-    key: str
-    places: tuple[Place, ...]
-    help: str
-    example: str = ""
-    prefix: bool = False
-    """It is how the names of several variables begin."""
-    renamed: bool = False
-    """Its tool lets people choose another name for it."""
 
 
 class Options(msgspec.Struct, frozen=True):

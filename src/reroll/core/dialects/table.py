@@ -9,20 +9,11 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 
 import msgspec
 
+from reroll.core.dialects.own import REROLL
 from reroll.core.dialects.reloader import RELOADER
-from reroll.core.dialects.reroll import REROLL
-from reroll.core.dialects.rows import (
-    Dialect,
-    OfValues,
-    Opinion,
-    Options,
-    Place,
-    Plain,
-    PolicyInput,
-    Roll,
-    Word,
-)
+from reroll.core.dialects.rows import Dialect, OfValues, Opinion, Options, Plain, PolicyInput, Roll
 from reroll.core.dialects.wave import WAVE
+from reroll.core.dialects.words import Place, Word
 from reroll.core.model.content import Term
 from reroll.core.model.key import Key, Problem, first_problems
 from reroll.core.model.marks import Mark
@@ -36,6 +27,7 @@ from reroll.core.tables.reasons import Reason
 
 DIALECTS: tuple[Dialect, ...] = (REROLL, RELOADER, WAVE)
 MarksOfValues = Callable[[Key, PodSpec | None, Mapping[str, str]], OfValues]
+_SAYS = (Place.WORKLOAD, Place.TEMPLATE)
 _RIVAL = (
     "{0} was rolled by a controller for the annotations of {1}, and this one reads them too; "
     "stop that one, or leave {1} out of --dialects"
@@ -56,6 +48,13 @@ class Dialects:
         self._left = _keys(loud, Place.RECORD)
         self._on_template = _needles(_keys(loud, Place.TEMPLATE))
         self._ignored = frozenset(row.ignores for row in self.rows if row.ignores)
+
+    def unread(self, annotations: Collection[str]) -> Mapping[str, tuple[str, ...]]:
+        """Words of dialects that are not in use, by dialect: nothing follows from them."""
+        others = [row for row in DIALECTS if row not in self.rows]
+        said = ((row.name, _keys(row.words(self.options), *_SAYS)) for row in others)
+        found = {name: tuple(sorted(keys.intersection(annotations))) for name, keys in said}
+        return {name: keys for name, keys in found.items() if keys}
 
     def may_be_in(
         self, workload: Mapping[str, str], namespace: Mapping[str, str], spec: msgspec.Raw

@@ -7,17 +7,9 @@ sources count (`only-annotated`), and which never do (`ignore`).
 import re
 from collections.abc import Mapping
 
-from reroll.core.dialects.rows import (
-    Dialect,
-    OfValues,
-    Opinion,
-    Options,
-    Place,
-    PolicyInput,
-    Roll,
-    Word,
-)
+from reroll.core.dialects.rows import Dialect, OfValues, Opinion, Options, PolicyInput, Roll
 from reroll.core.dialects.wave_hash import config_hash, wanted
+from reroll.core.dialects.words import Place, Word
 from reroll.core.model.content import Term
 from reroll.core.model.key import Key, Problem
 from reroll.core.model.marks import Mark

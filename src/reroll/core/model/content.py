@@ -1,12 +1,16 @@
 """The observed content of a source: digests by key, never a value."""
 
+from datetime import datetime
 from fnmatch import fnmatchcase
 
 import msgspec
 
-from reroll.core.model.injection import KIND as INJECTION
+from reroll.core.model.approval import Approval
 from reroll.core.model.key import Key
 from reroll.core.model.moment import Moment
+from reroll.core.model.pace import SourcePace
+from reroll.core.model.timing import SourceTiming
+from reroll.core.tables.kinds import INJECTION
 
 
 class Term(msgspec.Struct, frozen=True, gc=False):
@@ -50,8 +54,8 @@ class Content(msgspec.Struct, frozen=True, gc=False):
     changed_keys: frozenset[str] = frozenset()
     """The keys that the last change touched, where it was watched."""
     ignored: bool = False
-    problem: str = ""
-    """What is wrong with how it says whether to ignore it."""
+    problems: tuple[tuple[str, str], ...] = ()
+    """Those of its annotations that cannot be used, and what is wrong with each."""
     marks: frozenset[str] = frozenset()
     """What dialects have it say about itself, see `Term`."""
     hashes: tuple[tuple[str, str], ...] = ()
@@ -69,6 +73,16 @@ class Content(msgspec.Struct, frozen=True, gc=False):
     """By HMAC key id, of a source with very many keys; empty of any other."""
     named: frozenset[str] = frozenset()
     """Of such a source: the keys that were asked for, whether or not it has them."""
+    pace: SourcePace | None = None
+    """How its changes propagate, where it says something of that."""
+    timing: SourceTiming | None = None
+    """When its changes may roll, where it says something of that."""
+    expires: datetime | None = None
+    """When the certificate that it holds runs out; only of a Secret for TLS."""
+    unpinned: bool = False
+    """No copy of it is made: whoever uses it always gets the current content."""
+    approval: Approval | None = None
+    """What is said of approvals of what it holds, where something is."""
     sealed: bool = False
     """Digests with the id `""` are not to be shown: see `digest.sealed`."""
 

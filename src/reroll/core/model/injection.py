@@ -14,10 +14,10 @@ from reroll.core.model import fieldpaths
 from reroll.core.model.fieldpaths import Name, Path, PathError
 from reroll.core.model.key import Key
 from reroll.core.model.metadata import Metadata
-from reroll.core.tables.kinds import KINDS
+from reroll.core.tables.kinds import INJECTION, KINDS
 from reroll.core.tables.source_kinds import SOURCE_KINDS
 
-GROUP, VERSION, KIND, PLURAL = "reroll.dev", "v1alpha1", "Injection", "injections"
+GROUP, VERSION, KIND, PLURAL = "reroll.dev", "v1alpha1", INJECTION, "injections"
 FINALIZER = "reroll.dev/injection"
 SOURCES = tuple(row.name for row in SOURCE_KINDS if not row.group)
 """ConfigMap and Secret."""

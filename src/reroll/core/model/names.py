@@ -1,4 +1,4 @@
-"""Names in a sentence: a few of them, however many there are."""
+"""Names: a few of them in a sentence, and the number at the end of that of a pod."""
 
 from collections.abc import Collection
 
@@ -14,3 +14,9 @@ def several(names: Collection[str]) -> str:
 
 def _cut(name: str) -> str:
     return name if len(name) <= _LONGEST else f"{name[:_LONGEST]}…"
+
+
+def ordinal(pod: str) -> int:
+    """The number at the end of the name of a pod, which a StatefulSet counts its pods by."""
+    number = pod.rpartition("-")[2]
+    return int(number) if number.isdecimal() and len(number) < 10 else 0

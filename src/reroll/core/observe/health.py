@@ -6,6 +6,7 @@ Pure. The kinds differ in where their status counts what; that is a column of th
 from enum import StrEnum
 
 import msgspec
+from msgspec.structs import replace
 
 from reroll.core.model.metadata import Fields, Manifest
 from reroll.core.model.podspec import given
@@ -30,18 +31,36 @@ class Health(msgspec.Struct, frozen=True, gc=False):
     ready: int = 0
     replacing: bool = False
     """Pods are being replaced, rather than just not ready."""
+    complete_once: bool = True
+    """The rollout of its present template was complete at some time, or that is not known."""
     lent: int = 0
     """The generation of another workload's template that it has seen, if it runs one."""
+    unmade: str = ""
+    """Why its controller cannot make pods, as by a quota; nothing if it can, or does not say."""
+
+    patience: int = 0
+    """Seconds without progress after which its controller gave up; 0: it gave up for another
+    reason, or did not."""
+    idle: bool = False
+    """No pod is there to be replaced: none is wanted, or a partition keeps all of them."""
 
     @property
     def is_over(self) -> bool:
         return self.state is not State.GOES_ON
 
+    @property
+    def replaces(self) -> bool:
+        """Whether pods are seen to be replaced: a change that nobody noticed yet may need none."""
+        return self.replacing and self.message != _UNNOTICED
+
     def seen_by(self, lent: int) -> "Health":
         """The health of the workload whose template it runs, at this generation of that."""
         if self.state is State.FAILED or lent <= self.lent:
             return self
-        return Health(State.GOES_ON, _UNNOTICED, self.total, 0, self.ready, replacing=True)
+        return Health(
+            State.GOES_ON, _UNNOTICED, self.total, 0, self.ready,
+            replacing=True, complete_once=False, unmade=self.unmade,
+        )  # fmt: skip
 
 
 class _Condition(msgspec.Struct, gc=False):
@@ -71,20 +90,25 @@ def health(kind: Kind, manifest: Manifest) -> Health:
     there, updated = fields.number(counts.there), fields.number(counts.updated)
     ready, total = fields.number(counts.available), fields.number(kind.replicas)
     is_seen = is_observed(manifest.status, manifest.metadata.generation)
+    wanted = total - fields.number(counts.partition)
+    facts = Health(
+        State.GOES_ON, "", total, updated, ready,
+        lent=_number(fields.text(counts.lent)), unmade=_unmade(manifest), idle=wanted <= 0,
+        complete_once=_complete_once(fields),
+    )  # fmt: skip
     if is_seen and (trouble := _trouble(counts, fields)):
-        return Health(State.FAILED, trouble, total, updated, ready)
-    lent = _number(fields.text(counts.lent))
+        patience = _patience(fields) if trouble.startswith(_TIMED_OUT) else 0
+        return replace(facts, state=State.FAILED, message=trouble, patience=patience)
     if kind.observes and not is_seen:
-        return Health(State.GOES_ON, _UNNOTICED, total, 0, ready, replacing=True, lent=lent)
-    if waits := _replacing(total - fields.number(counts.partition), total, updated, there):
-        waits += _pause(counts, fields)
-        return Health(State.GOES_ON, waits, total, updated, ready, replacing=True, lent=lent)
+        return replace(facts, message=_UNNOTICED, updated=0, **_UNDER_WAY)
+    if waits := _replacing(wanted, total, updated, there):
+        return replace(facts, message=waits + _pause(counts, fields), **_UNDER_WAY)
     waits = f"{ready} of {total} pods are ready" if ready < total else ""
     waits = waits or _word(kind, counts, fields) or _unwell(kind, manifest)
-    state = State.GOES_ON if waits else State.DONE
-    return Health(state, waits, total, updated, ready, lent=lent)
+    return replace(facts, message=waits, state=State.GOES_ON if waits else State.DONE)
 
 
+_UNDER_WAY = {"replacing": True, "complete_once": False}
 _UNNOTICED = "the change has not been noticed yet"
 
 
@@ -154,6 +178,35 @@ def _trouble(counts: Counts, fields: Fields) -> str:
             return f"{one.reason}: {one.message}" if one.message else one.reason
     if fields.text(counts.phase) == _FAILED:
         return status.message or _FAILED
+    return ""
+
+
+_TIMED_OUT = "ProgressDeadlineExceeded"
+
+
+def _patience(fields: Fields) -> int:
+    seconds = fields.number(("spec", "progressDeadlineSeconds"))
+    return min(max(seconds, 0), 2**31 - 1)
+
+
+_COMPLETE = "NewReplicaSetAvailable"
+"""The reason of the condition `Progressing` from when a rollout is complete until the next one."""
+
+
+def _complete_once(fields: Fields) -> bool:
+    """By the condition of a Deployment, or by the two revisions of a StatefulSet."""
+    current, update = (fields.text(("status", f"{name}Revision")) for name in ("current", "update"))
+    conditions = given(_status(fields.manifest).conditions)
+    found = next((one for one in conditions if one.type == "Progressing"), None)
+    is_other = bool(current and update) and current != update
+    return not is_other and (found is None or found.reason == _COMPLETE)
+
+
+def _unmade(manifest: Manifest) -> str:
+    """What a controller says that the API server lets make no pods."""
+    for one in given(_status(manifest).conditions):
+        if one.type == "ReplicaFailure" and one.status == "True":
+            return ": ".join(filter(None, (one.reason, one.message[:200])))
     return ""
 
 

@@ -35,6 +35,21 @@ class Progress(StrEnum):
     FAILING = "failing"
 
 
+class PodsHave(StrEnum):
+    """What the pods that run have of the current configuration."""
+
+    CURRENT = "current"
+    """Proved by the record of a roll that replaced them."""
+    YOUNGER = "younger"
+    """They started after what they use was last written."""
+    RECORDED = "as recorded"
+    """Of a recorded roll; a source was written since, and holds what it held then."""
+    OLDER = "older"
+    REPLACING = "being replaced"
+    NONE = "no pods"
+    UNKNOWN = "unknown"
+
+
 class Rollout(msgspec.Struct, frozen=True, gc=False):
     progress: Progress = Progress.NONE
     message: str = ""

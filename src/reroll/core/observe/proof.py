@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 
 from reroll.core.model.key import Key
+from reroll.core.model.record import Record
 from reroll.core.observe.compare import compare
 from reroll.core.observe.pods import Rollout
 from reroll.core.observe.snapshot import Snapshot
@@ -33,6 +34,11 @@ def sources_of(older: Iterable[Finding]) -> tuple[Key, ...]:
     return tuple(sorted({finding.source for finding in older}))
 
 
+def replaces(record: Record) -> bool:
+    """Whether the roll that a record tells of was to replace pods."""
+    return record.rolled is not None and record.how in _PROVING
+
+
 def proves_pods(snapshot: Snapshot) -> bool:
     """Whether the record is of a rollout: the pods that came of it have what it says."""
     record = snapshot.record
@@ -40,8 +46,9 @@ def proves_pods(snapshot: Snapshot) -> bool:
         return False
     if record.why == Reason.ROLLED_ELSEWHERE.word:
         return True
-    is_of_roll = record.rolled is not None and record.how in _PROVING
-    return is_of_roll and any(reason.proves and reason.word == record.why for reason in Reason)
+    return replaces(record) and any(
+        reason.proves and reason.word == record.why for reason in Reason
+    )
 
 
 def is_settled(snapshot: Snapshot, finding: Finding, goes: Rollout) -> bool:

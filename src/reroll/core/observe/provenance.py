@@ -1,11 +1,11 @@
-"""Who wrote the data of a source or our record of a workload, and when: `managedFields` tell.
+"""Who wrote the data of a source, or the record or template of a workload: `managedFields` tell.
 
 Pure. Names of keys and managers and times are all there is in them, never a value. They have limits
 that whoever reads them must tell: times are whole seconds, an entry has one time for all that its
 manager owns, and whoever only takes a key away leaves no trace.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -91,6 +91,36 @@ def record_written(metadata: Managed) -> datetime | None:
         if entry.time and STATE in _annotations(entry.fields or {})
     ]
     return max(times, default=None)
+
+
+def annotation_writer(metadata: Managed, name: str) -> tuple[str, datetime] | None:
+    """Who wrote an annotation last, and when that manager last wrote anything."""
+    found = [
+        (entry.time, entry.manager)
+        for entry in metadata.managed_fields or ()
+        if entry.time and name in _annotations(entry.fields or {})
+    ]
+    at, by = max(found, default=(None, ""))
+    return (by, at) if at else None
+
+
+def template_writer(metadata: Managed, path: Sequence[str]) -> str:
+    """Who changed something after our record was written, and owns some of what is at `path`.
+
+    Empty if nobody did. Whoever also owns something else may have changed only that.
+    """
+    written = record_written(metadata)
+    if written is None:
+        return ""
+    for entry in metadata.managed_fields or ():
+        fields: Any = entry.fields or {}
+        if entry.time is None or entry.time <= written or STATE in _annotations(fields):
+            continue
+        for step in path:
+            fields = fields.get(f"f:{step}") if isinstance(fields, Mapping) else None
+        if fields is not None:
+            return entry.manager or "another writer"
+    return ""
 
 
 def _annotations(fields: Mapping[str, Any]) -> Iterable[str]:

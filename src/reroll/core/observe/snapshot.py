@@ -7,12 +7,19 @@ from enum import Enum
 import msgspec
 
 from reroll.core.model.content import Content
+from reroll.core.model.gates import GateReading
 from reroll.core.model.key import Key, Problem
 from reroll.core.model.moment import Moment
-from reroll.core.model.record import Record
+from reroll.core.model.record import Partition, Record
 from reroll.core.model.reference import Reference
+from reroll.core.model.timing import Hold
+from reroll.core.model.windows import WindowRow
+from reroll.core.observe.diagnosis import Diagnosis
+from reroll.core.observe.health import Health
+from reroll.core.observe.spread import Spread, Traffic
 from reroll.core.observe.workload import Workload, latest
 from reroll.core.policy.policy import Policy
+from reroll.core.revisions.pins import read_pins
 from reroll.core.tables.kinds import Kind
 
 
@@ -48,6 +55,48 @@ class Keys(msgspec.Struct, frozen=True, gc=False):
         return key_id in self.known or key_id in {self.current, ""}
 
 
+class RolloutFacts(msgspec.Struct, frozen=True, gc=False):
+    """How the rollout of a workload goes, as it was watched."""
+
+    health: Health
+    done_since: datetime | None = None
+    """Since when it is complete without a sign of sickness."""
+    failed_since: datetime | None = None
+    """Since when its controller has given up."""
+    progressed_at: datetime | None = None
+    """When its numbers last changed."""
+    is_foreign: bool = False
+    """Its template changed after its last record, by another writer."""
+    is_unwatched: bool = False
+    """Nobody saw whether it did before the record was first seen: that has to be read."""
+    read_at: datetime | None = None
+    """When its pods were last read."""
+    grew_at: datetime | None = None
+    """When more pods were last wanted than before."""
+
+    @property
+    def is_read(self) -> bool:
+        """Whether they were read since its numbers last changed."""
+        if self.read_at is None:
+            return False
+        return self.progressed_at is None or self.read_at >= self.progressed_at
+
+
+class CanaryFacts(msgspec.Struct, frozen=True, gc=False):
+    """The canary of a workload, as it was watched."""
+
+    of: str
+    """What it tries, see `CanaryVerdict.of`."""
+    made: datetime
+    pins: str = ""
+    """Of its template."""
+    is_going: bool = False
+    """It is being deleted."""
+    rollout: RolloutFacts | None = None
+    diagnosis: Diagnosis | None = None
+    """What its pods tell, where they were read since its numbers last changed."""
+
+
 class Snapshot(msgspec.Struct, frozen=True, gc=False):
     """Everything that one decision looks at."""
 
@@ -81,6 +130,23 @@ class Snapshot(msgspec.Struct, frozen=True, gc=False):
     problems: tuple[Problem, ...] = ()
     crowded: bool = False
     """It has more sources than one workload may have: `references` are not all of them."""
+    governed: bool = False
+    """Its rollouts are judged, because it or another user of its sources asks for that."""
+    spreads: tuple[Spread, ...] = ()
+    """Of those of its sources of which that is so."""
+    traffic: Traffic | None = None
+    rollout: RolloutFacts | None = None
+    canary: CanaryFacts | None = None
+    diagnosis: Diagnosis | None = None
+    """What its pods tell, where they were read for this decision."""
+    writers: Mapping[Key, tuple[str, ...]] | None = None
+    """Who writes its sources, where that was read for this decision."""
+    calendar: tuple[WindowRow, ...] = ()
+    """The windows of the config file."""
+    cluster_hold: Hold | None = None
+    """Somebody holds everything."""
+    gates: tuple[GateReading, ...] = ()
+    """Of the gates that its policy names."""
     records_known: bool = True
     """Records that other writers removed are known: one that is not was never written."""
 
@@ -101,6 +167,13 @@ class Snapshot(msgspec.Struct, frozen=True, gc=False):
         """Whether the last record is the one on the object."""
         return self.record is self.workload.record
 
+    def lacks(self, reference: Reference) -> bool:
+        """Whether its pods cannot start because of what a reference does not find."""
+        held = self.sources.get(reference.source, Absence.UNREAD)
+        if held is Absence.UNREAD or held is Absence.FORBIDDEN:
+            return False
+        return reference.missing_from(held if isinstance(held, Content) else None)
+
     def may_have_rolled(self, changed: Moment) -> bool:
         """Whether a roll with another content than the last record's may be unknown.
 
@@ -117,11 +190,29 @@ class Snapshot(msgspec.Struct, frozen=True, gc=False):
             return False
         return changed.at is None or changed.at >= record.at.replace(microsecond=0)
 
+    @property
+    def staged(self) -> Partition | None:
+        """The canary that is in the workload itself, if there is one."""
+        record = self.record
+        return record.canary.within if record and record.canary else None
+
+    @property
+    def pins_text(self) -> str | None:
+        """The pins of its template, as they are without a canary."""
+        staged = self.staged
+        return (staged.old or None) if staged else self.workload.pins_text
+
+    @property
+    def pins(self) -> Mapping[tuple[str, str], str]:
+        """The same, by kind and name of the source."""
+        staged = self.staged
+        return read_pins(staged.old) if staged else self.workload.pins
+
     def pin(self, source: Key) -> str | None:
-        """The copy of a source that its template names."""
+        """The copy of a source that its template names, or named before its canary."""
         if source.namespace != self.workload.key.namespace:
             return None
-        return self.workload.pins.get((source.kind, source.name))
+        return self.pins.get((source.kind, source.name))
 
 
 class Change(msgspec.Struct, frozen=True, gc=False):

@@ -6,7 +6,7 @@ import msgspec
 
 from reroll.core.model.key import Key, Problem
 from reroll.core.model.marks import Carrier
-from reroll.core.model.metadata import Manifest, pick, value_in
+from reroll.core.model.metadata import Fields, Manifest, pick, value_in
 from reroll.core.model.podspec import Container, PodTemplate, fingerprint, given, without_nulls
 from reroll.core.model.record import Record, Unreadable
 from reroll.core.model.unreadable import UNREADABLE
@@ -44,6 +44,8 @@ class Spec(msgspec.Struct, frozen=True, gc=False):
     marks: dict[str, str]
     still: bool
     replaces_pods: bool
+    replicas: int
+    partition: int
     selector: tuple[tuple[str, str], ...]
     borrows: str
     problems: tuple[Problem, ...]
@@ -60,6 +62,7 @@ def spec_of(
     still = value_in(pick(manifest, kind.still), bool) or False
     update = value_in(pick(manifest, kind.update_strategy), str)
     borrows = value_in(pick(manifest, ("spec", "workloadRef")), _WorkloadRef)
+    replicas, partition = _partitioned(kind, manifest)
     pins_text = (annotations or {}).get(PINS)
     pins = read_pins(pins_text) if pins_text else {}
     had = read_pins(record.pins) if isinstance(record, Record) and record.pins else {}
@@ -81,6 +84,8 @@ def spec_of(
         marks=_marks(annotations or {}, containers, words) | beside.marks,
         still=still,
         replaces_pods=kind.replaces_pods and update != "OnDelete",
+        replicas=replicas,
+        partition=partition,
         selector=_selector(kind, manifest),
         borrows=borrows.name
         if kind.borrows_template and borrows and borrows.kind == "Deployment"
@@ -97,6 +102,14 @@ def _beside(kind: Kind, manifest: Manifest, words: Vocabulary) -> Beside:
         "status": value_in(manifest.status, object) if kind.reads_status else None,
     }
     return found_beside(kind, document, words.marks)
+
+
+def _partitioned(kind: Kind, manifest: Manifest) -> tuple[int, int]:
+    """How many pods it should have, and how many of them a new template leaves as they are."""
+    if kind.counts is None or not kind.counts.partition:
+        return 0, 0
+    fields = Fields(manifest)
+    return fields.number(kind.replicas), fields.number(kind.counts.partition)
 
 
 _MATCH_LABELS = ("spec", "selector", "matchLabels")

@@ -16,7 +16,7 @@ from reroll.core.observe.progress import is_complete, is_observed
 from reroll.core.observe.spec import spec_of
 from reroll.core.policy.references import Use
 from reroll.core.policy.vocabulary import Vocabulary
-from reroll.core.tables.annotations import STATE
+from reroll.core.tables.annotations import CANARY, STATE
 from reroll.core.tables.catalog import TABLES, Tables
 from reroll.core.tables.kinds import Kind, Revisions
 
@@ -68,6 +68,10 @@ class Workload(msgspec.Struct, frozen=True, gc=False):
     """Somebody else changed them last."""
     still: bool = False
     replaces_pods: bool = True
+    replicas: int = 0
+    """Of a kind with partitions: how many pods it should have."""
+    partition: int = 0
+    """How many of them a new template leaves as they are."""
     selector: tuple[tuple[str, str], ...] = ()
     borrows: str = ""
     """The Deployment whose template it runs."""
@@ -103,8 +107,11 @@ _REMEMBERED = 5
 
 
 def belongs_to_workload(metadata: Metadata, tables: Tables = TABLES) -> bool:
-    """Whether another workload makes and unmakes it, as a CronJob does with its Jobs."""
-    return owner_of(metadata, tables) is not None
+    """Whether another workload makes and unmakes it, as a CronJob does with its Jobs.
+
+    What is marked as a canary is never a workload itself, though somebody took its owner away.
+    """
+    return owner_of(metadata, tables) is not None or CANARY in (metadata.labels or {})
 
 
 def owner_of(metadata: Metadata, tables: Tables = TABLES) -> Key | None:

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from reroll.core.model.canary import CanaryPolicy
 from reroll.core.model.key import Key, Problem
 from reroll.core.policy.policy import Policy
 from reroll.core.tables.annotations import DOMAIN
@@ -42,6 +43,13 @@ NEEDS: tuple[Need, ...] = (
         f"{DOMAIN}revisions",
         {"revisions": False},
         "it rolls without copies of its sources",
+    ),
+    Need(
+        Feature.CANARY,
+        lambda policy, _: policy.canary.is_asked,
+        f"{DOMAIN}canary",
+        {"canary": CanaryPolicy()},
+        "it rolls without a canary",
     ),
     *(_of_strategy(Strategy(one.value)) for one in OPTIONAL if one.value in _STRATEGIES),
 )

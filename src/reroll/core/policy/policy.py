@@ -9,9 +9,14 @@ from datetime import UTC, datetime, timedelta
 
 import msgspec
 
+from reroll.core.model.approval import Approval
+from reroll.core.model.canary import CanaryPolicy
 from reroll.core.model.content import Term
 from reroll.core.model.key import Key, Problem
+from reroll.core.model.pace import Pace
 from reroll.core.model.reference import ALWAYS, Reference
+from reroll.core.model.timing import Hold
+from reroll.core.model.windows import ALWAYS_OPEN, Windows
 from reroll.core.policy.patterns import Pattern, PatternIndex
 from reroll.core.tables.annotations import DOMAIN
 from reroll.core.tables.kinds import Kind, Strategy
@@ -73,13 +78,6 @@ class Pause(msgspec.Struct, frozen=True, gc=False):
         return self.since + min(self.period, _LAST - self.since)
 
 
-class Hold(msgspec.Struct, frozen=True, gc=False):
-    """Somebody wants it not to roll, until then or until it is released."""
-
-    until: datetime | None = None
-    why: str = ""
-
-
 class Policy(msgspec.Struct, frozen=True, gc=False):
     enabled: bool | None = None
     """`None`: nobody said anything."""
@@ -99,6 +97,17 @@ class Policy(msgspec.Struct, frozen=True, gc=False):
     pin: str = "auto"
     """Who has pods use them: `admission` when they are made, `template` by names in it."""
     reload: Reload = Reload()
+    pace: Pace = Pace()
+    approval: Approval = Approval()
+    canary: CanaryPolicy = CanaryPolicy()
+    window: Windows = ALWAYS_OPEN
+    """When its rolls may begin."""
+    before_expiry: timedelta | None = None
+    """So long before a certificate that it uses runs out, no window keeps it from rolling."""
+    notice: tuple[str, ...] = ()
+    """The rows of `notices:` that it names."""
+    notices: tuple[str, ...] = ()
+    """The rows that get news of it."""
     repair: Repair | None = None
     problems: tuple[Problem, ...] = ()
 

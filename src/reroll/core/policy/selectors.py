@@ -43,6 +43,18 @@ def parse_selector(text: str) -> Selector | None:
     return Selector(tuple(found))
 
 
+def selector_in(given: dict[str, str] | str, where: str, problems: list[str]) -> Selector:
+    """The selector in a row of a config file: a map of labels, or one as text."""
+    if isinstance(given, dict):
+        labels = given.items()
+        return Selector(tuple(Requirement(key, frozenset((value,))) for key, value in labels))
+    found = parse_selector(given)
+    if found is None:
+        wrong = f'{given[:80]!r} is not a label selector; write e.g. "team=shop"'
+        problems.append(f"{where}: {wrong}")
+    return found or Selector()
+
+
 def _requirement(text: str) -> Requirement | None:
     if m := _SET.fullmatch(text):
         values = frozenset(value.strip() for value in m["values"].split(","))

@@ -7,7 +7,6 @@ A name that only looks like one proves nothing.
 
 import hashlib
 import itertools
-import json
 import re
 from collections.abc import Iterator, Mapping
 from enum import StrEnum
@@ -103,6 +102,8 @@ def proved(claim: Named, document: Mapping[str, Any]) -> bool:
 
 def kustomize_hash(document: Mapping[str, Any]) -> str:
     """The suffix that kustomize gives a ConfigMap or Secret with the fields of this manifest."""
+    import json
+
     more = "stringData" if document["kind"] == "Secret" else "binaryData"
     # The name is always empty there: what is looked up is one field called "metadata/name".
     content = {"kind": document["kind"], "name": "", "data": document.get("data", "")}

@@ -163,24 +163,33 @@ def path(text: str) -> Path:
     return tuple(steps)
 
 
-def rows(given: Any, where: str, type_: type[T], problems: list[str]) -> Iterator[tuple[str, T]]:
+def listed(
+    given: Any, where: str, example: str, problems: list[str]
+) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """The rows of a list, each with its place; what is none of them is a problem."""
     if not isinstance(given, list):
         if given is not None:
             problems.append(f"{where}: is not a list; begin each row with a dash")
         return
     for number, row in enumerate(given):
         place = f"{where}[{number}]"
-        if not isinstance(row, Mapping):
-            problems.append(f"{place}: is not a row; write e.g. `- kind: CloneSet`")
-            continue
+        if isinstance(row, Mapping):
+            yield place, row
+        else:
+            problems.append(f"{place}: is not a row; write e.g. `- {example}`")
+
+
+def rows(given: Any, where: str, type_: type[T], problems: list[str]) -> Iterator[tuple[str, T]]:
+    for place, row in listed(given, where, "kind: CloneSet", problems):
         if isinstance(name := row.get("kind"), str):
-            place += f" ({name[:80]})"
-        found = _converted(row, place, type_, problems)
+            place = f"{place} ({name[:80]})"  # noqa: PLW2901  the same place, with its name
+        found = converted(row, place, type_, problems)
         if found is not None:
             yield place, found
 
 
-def _converted(row: Mapping[str, Any], where: str, type_: type[T], problems: list[str]) -> T | None:
+def converted(row: Mapping[str, Any], where: str, type_: type[T], problems: list[str]) -> T | None:
+    """A row as a struct, or `None` and all that is wrong with it."""
     fields = {field.encode_name: field for field in msgspec.structs.fields(type_)}  # type: ignore[arg-type]
     hints = get_type_hints(type_, include_extras=True)
     wrong = [

@@ -9,6 +9,9 @@ from enum import StrEnum
 
 import msgspec
 
+INJECTION = "Injection"
+"""The kind of our own: no workload, but it uses sources as one does."""
+
 
 class Strategy(StrEnum):
     """How a workload gets its new configuration."""
@@ -22,6 +25,16 @@ class Strategy(StrEnum):
     RECREATE = "recreate"
     NOTIFY = "notify"
     NEXT_RUN = "next-run"
+
+
+class Canary(StrEnum):
+    """How a few pods of a workload try a content before the others get it."""
+
+    BESIDE = "beside"
+    """In an object of the same kind, beside the workload."""
+    PARTITION = "partition"
+    """In the workload itself: its partition keeps the other pods as they are."""
+    NONE = ""
 
 
 class Revisions(StrEnum):
@@ -160,6 +173,8 @@ class Kind(msgspec.Struct, frozen=True):
     """How many pods it should have."""
     counts: Counts | None = None
     """Where its status tells how far a rollout is; `None`: there is nothing to wait for."""
+    gives_up: bool = False
+    """Its controller tells when a rollout makes no progress (`progressDeadlineSeconds`)."""
     sticks: bool = False
     """It never replaces a pod that was not ready yet (kubernetes/kubernetes#67250)."""
     restarted_at: Path = ()
@@ -184,6 +199,9 @@ class Kind(msgspec.Struct, frozen=True):
     """What its status has to say before a rollout is over."""
     observes: bool = False
     """Its status tells the generation that its controller has seen."""
+    canary: Canary = Canary.NONE
+    no_canary: str = "only Deployments and StatefulSets have canaries"
+    """Why, where there can be none."""
 
     @property
     def default_strategy(self) -> Strategy:
@@ -208,7 +226,8 @@ KINDS: tuple[Kind, ...] = (
     Kind(
         "Deployment", "apps", "v1", "deployments", _TEMPLATE, ROLLS,
         revisions=Revisions.REPLICA_SETS, copies_record=True, still=("spec", "paused"),
-        keeps_back=True, replicas=_REPLICAS, counts=_COUNTS, observes=True,
+        keeps_back=True, replicas=_REPLICAS, counts=_COUNTS, gives_up=True, observes=True,
+        canary=Canary.BESIDE,
     ),
     Kind(
         "StatefulSet", "apps", "v1", "statefulsets", _TEMPLATE, ROLLS,
@@ -216,6 +235,7 @@ KINDS: tuple[Kind, ...] = (
         replicas=_REPLICAS, sticks=True, observes=True, counts=msgspec.structs.replace(
             _COUNTS, partition=("spec", "updateStrategy", "rollingUpdate", "partition")
         ),
+        canary=Canary.PARTITION,
     ),
     Kind(
         "DaemonSet", "apps", "v1", "daemonsets", _TEMPLATE, ROLLS,
@@ -243,6 +263,7 @@ KINDS: tuple[Kind, ...] = (
             _COUNTS, phase=("status", "phase"), lent=("status", "workloadObservedGeneration")
         ),
         restart_at=("spec", "restartAt"), restarted_at=("status", "restartedAt"), loose=True,
-        borrows_template=True, observes=True,
+        borrows_template=True, gives_up=True, observes=True,
+        no_canary="a Rollout has canaries of its own, in spec.strategy",
     ),
 )  # fmt: skip

@@ -35,6 +35,8 @@ TARGETS = Limit(200, "watches of targets for all Injections together", "the targ
 EVENTS = Limit(2000, "Events that wait to be written", "the namespace with most of them loses its oldest one; `reroll_events_dropped_total` counts it")
 NAMESPACE_EVENTS = Limit(200, "Events of one namespace that wait to be written", "its oldest one is dropped; `reroll_events_dropped_total` counts it")
 REGEX_CACHE = Limit(512, "compiled regular expressions that are cached, of the whole cluster", "the one that was not used for longest is compiled again when it is needed")
+GATES = Limit(64, "gates of the config file, and gates of one workload", "a file with more is refused, and an annotation with more does not count", Reason.INVALID_ANNOTATION)
+GATE_ANSWER = Limit(1024 * 1024, "bytes of the answer of a gate", "the gate is unknown: nothing that waits for it begins", Reason.GATE_UNKNOWN)
 # fmt: on
 
 LIMITS: tuple[Limit, ...] = (
@@ -52,4 +54,6 @@ LIMITS: tuple[Limit, ...] = (
     EVENTS,
     NAMESPACE_EVENTS,
     REGEX_CACHE,
+    GATES,
+    GATE_ANSWER,
 )

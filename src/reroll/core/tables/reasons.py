@@ -9,8 +9,8 @@ from typing import Literal
 
 Severity = Literal["Normal", "Warning"]
 
-WARNING, EVENT, HOLDS, DELIBERATE, LASTING, QUIET, OUT, POLLED, MET, PROVES = (
-    1 << n for n in range(10)
+WARNING, EVENT, HOLDS, DELIBERATE, LASTING, QUIET, OUT, POLLED, MET, PROVES, PODS = (
+    1 << n for n in range(11)
 )
 """The columns of a row; `Reason` says what each means."""
 
@@ -39,6 +39,8 @@ class Reason(Enum):
         """Met while a plan is carried out: no decision tells it, only its Event does."""
         self.proves = bool(columns & PROVES)
         """A record with it says what the pods of its rollout have."""
+        self.of_pods = bool(columns & PODS)
+        """Pods stand in the way, and come and go by themselves: it is worth waiting for."""
         self.condition = condition
         """The condition of an Injection that is true with it."""
 
@@ -52,10 +54,10 @@ class Reason(Enum):
     ADOPTED = "Adopted", 0, "seen for the first time: its configuration is recorded, nothing is rolled"
     RECORDED = "Recorded", 0, "its references changed: they are recorded, nothing is rolled"
     ROLLED_ELSEWHERE = "RolledElsewhere", PROVES, "its template changed after its configuration, so its new pods already have that configuration"
-    UNDONE = "Undone", EVENT, "it was taken back to an earlier revision: the current configuration is declined"
+    UNDONE = "Undone", WARNING | EVENT, "it was taken back to an earlier revision: the current configuration is declined"
     RECORD_RESTORED = "RecordRestored", EVENT, "another writer removed, spoilt or set back its record: the record is restored, nothing is rolled"
     KEY_ROTATED = "KeyRotated", 0, "its record is rewritten with the current digest key, nothing is rolled"
-    KEY_LOST = "KeyLost", EVENT, "the digest key of its record is not known here, so it was lost or is that of another installation: its Secrets are recorded with the current key, nothing is rolled"
+    KEY_LOST = "KeyLost", WARNING | EVENT, "the digest key of its record is not known here, so it was lost or is that of another installation: its Secrets are recorded with the current key, nothing is rolled"
     PINNED = "Pinned", PROVES, "its pods now use copies of its sources, each revision its own"
     UNPINNED = "Unpinned", PROVES, "revisions are off for it: its pods use its sources themselves again"
     RELEASED = "Released", PROVES, "it was released from the revision it was held at: it rolls with the current configuration"
@@ -81,8 +83,8 @@ class Reason(Enum):
     TOO_MANY_SOURCES = "TooManySources", WARNING | EVENT | HOLDS, "it has more sources than one workload may have, so it does not roll"
     SOURCE_FORBIDDEN = "SourceForbidden", WARNING | EVENT | POLLED | MET, "a source may not be read; grant `get` on it", "Forbidden"
     WAITING = "Waiting", HOLDS, "the content of its sources is being read"
-    EVICTION_REFUSED = "EvictionRefused", WARNING | EVENT | HOLDS | MET, "a pod cannot be evicted now; the eviction is tried again"
-    RELOAD_REFUSED = "ReloadRefused", WARNING | EVENT | HOLDS | MET, "a pod did not accept the request to reload its configuration; the request is tried again"
+    EVICTION_REFUSED = "EvictionRefused", WARNING | EVENT | HOLDS | MET | PODS, "a pod cannot be evicted now; the eviction is tried again"
+    RELOAD_REFUSED = "ReloadRefused", WARNING | EVENT | HOLDS | MET | PODS, "a pod did not accept the request to reload its configuration; the request is tried again"
     JOB_RUNNING = "JobRunning", WARNING | EVENT | HOLDS | DELIBERATE | MET, "its CronJob forbids two Jobs at once (concurrencyPolicy), and one is running; the next one is started when that has ended"
     LOOKING_BACK = "LookingBack", HOLDS, "its revisions are being read to see what happened while no controller was watching"
 
@@ -99,6 +101,32 @@ class Reason(Enum):
     INVALID_INJECTION = "InvalidInjection", WARNING | EVENT, "the Injection asks for something that cannot be done"
     INVALID_VALUE = "InvalidValue", WARNING | EVENT, "no value could be made from the sources of the Injection"
     LOOP = "Loop", WARNING | EVENT, "the Injection would write into what it reads from"
+
+    # How a change propagates
+    AFTER_OTHERS = "AfterOthers", HOLDS | DELIBERATE, "it comes after workloads of a lower wave, which have to be healthy first"
+    CROWDED = "Crowded", HOLDS | DELIBERATE, "as many workloads are under way as may be at once; it waits for its turn"
+    COOLING_DOWN = "CoolingDown", HOLDS | DELIBERATE, "it rolled recently, and its cooldown is not over"
+    STOPPED = "Stopped", WARNING | EVENT | HOLDS, "a workload failed with this configuration, so no other gets it until it changes again"
+    FLAPPING = "Flapping", WARNING | EVENT | HOLDS, "its configuration keeps changing: it rolled as often as it may, and rolls once when the configuration is quiet"
+    UNAPPROVED = "Unapproved", EVENT | HOLDS | DELIBERATE, "its new configuration waits for approval"
+    APPROVAL_OVERDUE = "ApprovalOverdue", WARNING | EVENT | HOLDS, "its new configuration has waited for approval for longer than its approval timeout; nothing rolls until somebody approves or rejects it"
+    ON_CANARY = "OnCanary", EVENT | HOLDS | DELIBERATE, "its canary tries the new configuration first"
+    GATE_ASKED = "GateAsked", HOLDS | DELIBERATE, "a gate is being asked whether it may roll"
+    GATE_CLOSED = "GateClosed", WARNING | EVENT | HOLDS | DELIBERATE, "a gate is closed; it goes on when the gate opens"
+    GATE_UNKNOWN = "GateUnknown", WARNING | EVENT | HOLDS, "a gate does not tell, so it waits"
+    SOAKING = "Soaking", QUIET, "its rollout is complete; it counts as healthy when it has stayed so for its soak time"
+    HEALTHY = "Healthy", EVENT, "its rollout with the current configuration is complete and healthy"
+    COMPLETE = "Complete", QUIET, "its rollout is complete"
+    FAILING = "Failing", WARNING | EVENT, "its rollout with the current configuration failed"
+    STUCK = "Stuck", WARNING | EVENT, "its rollout makes no progress, which is not the fault of its configuration"
+    UNJUDGED = "Unjudged", QUIET, "its rollout says nothing about its configuration"
+    SUPERSEDED = "Superseded", EVENT, "its configuration changed again before the rollout could be judged"
+    ROLLED_BACK = "RolledBack", WARNING | EVENT, "it was taken back to the configuration that it was last healthy with, and stays there until its configuration changes again"
+    ROLLBACK_FAILED = "RollbackFailed", WARNING | EVENT, "it was taken back, and is not healthy with that either; nothing more is tried"
+
+    # When it may roll
+    WINDOW_CLOSED = "WindowClosed", EVENT | HOLDS | DELIBERATE, "none of its windows is open; it rolls when one opens"
+    FROZEN = "Frozen", EVENT | HOLDS | DELIBERATE, "a freeze keeps rolls from beginning; it rolls when that is over"
 
     # Why there is nothing to do
     UP_TO_DATE = "UpToDate", QUIET, "nothing has changed since it was recorded"

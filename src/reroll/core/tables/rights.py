@@ -10,7 +10,7 @@ from enum import StrEnum
 from typing import Any, NamedTuple
 
 from reroll.core.tables.fields import PINNABLE
-from reroll.core.tables.kinds import Kind, Revisions, Strategy
+from reroll.core.tables.kinds import KINDS, Canary, Kind, Revisions, Strategy
 from reroll.core.tables.source_kinds import SOURCE_KINDS, SourceKind, Watched
 
 GROUP = "rbac.authorization.k8s.io"
@@ -27,12 +27,17 @@ class Feature(StrEnum):
     TRIGGER = "trigger"
     RECREATE = "recreate"
     REVISIONS = "revisions"
+    CANARY = "canary"
     WEBHOOK = "webhook"
     INJECTIONS = "injections"
+    ANALYSIS = "analysis"
 
 
-DEFAULT: frozenset[Feature] = frozenset(Feature) - {Feature.WEBHOOK, Feature.INJECTIONS}
-"""Those that are on unless something else is set: the others need an address or an API first."""
+DEFAULT: frozenset[Feature] = frozenset(Feature) - {
+    Feature.WEBHOOK, Feature.INJECTIONS, Feature.ANALYSIS,
+}  # fmt: skip
+"""Those that are on unless something else is set: the others need an address, an API or a row of
+the config file first."""
 GRANTED: frozenset[Feature] = frozenset((Feature.ROLLING, Feature.LEADER_ELECTION, Feature.RELOAD))
 """Those that the chart grants unless it is told otherwise: they read, and patch what they roll. The
 others create, delete or evict, wherever it looks."""
@@ -43,6 +48,7 @@ OPTIONAL: tuple[Feature, ...] = (
     Feature.TRIGGER,
     Feature.RECREATE,
     Feature.REVISIONS,
+    Feature.CANARY,
 )
 """Those that the setting `features` names; the others follow from settings of their own."""
 
@@ -76,7 +82,20 @@ _OWN_KEY = "{digest_key}"
 _OWN_LEASE = "{lease}"
 _OWN_WEBHOOK = "{lease}-webhook"
 _WEBHOOK = "{webhook_configuration}"
+_OWN_HOLD = "{lease}-hold"
+ARGO = "argoproj.io"
 _ADMISSION = "admissionregistration.k8s.io"
+
+
+def _for_canaries(kind: Kind) -> Iterator[tuple[str, str, tuple[str, ...]]]:
+    if kind.canary is Canary.BESIDE:
+        yield kind.group, kind.plural, ("create", "delete")
+        yield kind.group, f"{kind.plural}/status", ("patch",)
+    if kind.canary:
+        yield "", "pods", ("list",)
+    if kind.canary and kind.sticks:
+        yield "", "pods/eviction", ("create",)
+
 
 RIGHTS: tuple[Right, ...] = (
     Right(Feature.ROLLING, Place.CLUSTER, "", "namespaces", ("list", "watch")),
@@ -86,6 +105,8 @@ RIGHTS: tuple[Right, ...] = (
     Right(Feature.ROLLING, Place.OWN, "", "secrets", ("get",), _OWN_KEY),
     # The records a second time; those that exist are found by their label.
     Right(Feature.ROLLING, Place.OWN, "", "configmaps", ("list", "create", "patch")),
+    # Whether everything is held.
+    Right(Feature.ROLLING, Place.OWN, "", "configmaps", ("watch",), _OWN_HOLD),
     Right(Feature.LEADER_ELECTION, Place.OWN, "coordination.k8s.io", "leases", ("create",)),
     Right(
         Feature.LEADER_ELECTION, Place.OWN, "coordination.k8s.io", "leases", ("get", "patch"),
@@ -106,6 +127,10 @@ RIGHTS: tuple[Right, ...] = (
         Feature.INJECTIONS, Place.WATCHED, "reroll.dev", "injections", ("list", "watch", "patch")
     ),
     Right(Feature.INJECTIONS, Place.WATCHED, "reroll.dev", "injections/status", ("patch",)),
+    # Gates that are AnalysisRuns of Argo Rollouts.
+    Right(Feature.ANALYSIS, Place.WATCHED, ARGO, "analysisruns", ("get", "create", "delete")),
+    Right(Feature.ANALYSIS, Place.WATCHED, ARGO, "analysistemplates", ("get",)),
+    Right(Feature.ANALYSIS, Place.CLUSTER, ARGO, "clusteranalysistemplates", ("get",)),
     *(
         Right(
             Feature.REVISIONS, Place.WATCHED, row.group, row.plural, ("create", "patch", "delete"),
@@ -113,6 +138,11 @@ RIGHTS: tuple[Right, ...] = (
         for row in SOURCE_KINDS if row.name in PINNABLE
     ),
     Right(Feature.REVISIONS, Place.WATCHED, "batch", "jobs", ("list",)),
+    *(
+        Right(Feature.CANARY, Place.WATCHED, group, resource, verbs, kind=kind.name)
+        for kind in KINDS
+        for group, resource, verbs in _for_canaries(kind)
+    ),
     # To see whether pods are rewritten when they are made.
     Right(Feature.REVISIONS, Place.CLUSTER, _ADMISSION, "mutatingadmissionpolicies", ("list",)),
     Right(
@@ -138,13 +168,19 @@ def rights(
     kinds: Iterable[Kind], sources: Iterable[SourceKind] = SOURCE_KINDS
 ) -> tuple[Right, ...]:
     """Every right that there is, of all features, for these kinds."""
-    strategies = {strategy.value for strategy in Strategy}
-    rows = [right for right in RIGHTS if right.feature.value not in strategies]
+    strategies, kinds = {strategy.value for strategy in Strategy}, tuple(kinds)
+    here = {"", *(kind.name for kind in kinds)}
+    rows = [one for one in RIGHTS if one.feature.value not in strategies and one.kind in here]
     for source in sources:
         rows += _of_source(source)
     for kind in kinds:
         rows += _of_workload(kind)
     return tuple(rows)
+
+
+def hold_name(lease: str) -> str:
+    """The ConfigMap that exists while everything is held."""
+    return _OWN_HOLD.format(lease=lease)
 
 
 def _of_source(row: SourceKind) -> Iterator[Right]:
@@ -201,10 +237,17 @@ def own(digest_key: str, lease: str, *, features: Collection[Feature] = DEFAULT)
 
 
 def _rules(rows: Iterable[Right]) -> list[Rule]:
-    """One rule for all that may be done to a resource, or to one object of it."""
+    return rules_of((row.group, row.resource, row.name, row.verbs) for row in rows)
+
+
+def rules_of(rows: Iterable[tuple[str, str, str, tuple[str, ...]]]) -> list[Rule]:
+    """One rule for all that may be done to a resource, or to one object of it.
+
+    A row is a group, a resource, the name of an object or nothing, and verbs.
+    """
     verbs: dict[tuple[str, str, str], dict[str, None]] = {}
-    for row in rows:
-        verbs.setdefault((row.group, row.resource, row.name), {}).update(dict.fromkeys(row.verbs))
+    for group, resource, name, allowed in rows:
+        verbs.setdefault((group, resource, name), {}).update(dict.fromkeys(allowed))
     return [
         {**_rule(group, resource, *found), **({"resourceNames": [name]} if name else {})}
         for (group, resource, name), found in verbs.items()

@@ -12,7 +12,16 @@ from typing import Any
 
 import msgspec
 
-from reroll.core.decide.actions import Edit, Pause, Pin, Restart, Resume, SetMarks, WriteRecord
+from reroll.core.decide.actions import (
+    Edit,
+    Pause,
+    Pin,
+    Restart,
+    Resume,
+    SetMarks,
+    SetPartition,
+    WriteRecord,
+)
 from reroll.core.model.marks import Carrier, Mark, own_mark, written
 from reroll.core.model.record import write
 from reroll.core.observe.workload import Workload
@@ -51,9 +60,14 @@ def patch(workload: Workload, kind: Kind, edits: Iterable[Edit]) -> list[Operati
 
 
 def writes_template(kind: Kind, operations: list[Operation]) -> bool:
-    """Whether a patch changes the pod template, or what its controller makes one of."""
+    """Whether a patch changes the pod template, or what its controller makes one of.
+
+    Or which pods get it.
+    """
     paths = (kind.template, *((kind.stamp.path,) if kind.stamp else ()))
     places = tuple(pointer(*path) + "/" for path in paths if path and path[0] != "metadata")
+    if kind.counts and kind.counts.partition:
+        places += (pointer(*kind.counts.partition),)
     return any(o["op"] != "test" and o["path"].startswith(places) for o in operations)
 
 
@@ -132,6 +146,12 @@ def _resume(draft: _Draft, edit: Resume) -> None:
         draft.operations += [_test(still, value=True), _remove(still)]
 
 
+def _partition(draft: _Draft, edit: SetPartition) -> None:
+    counts = draft.kind.counts
+    if counts and edit.was != edit.to:
+        draft.operations += [_test(counts.partition, edit.was), _add(counts.partition, edit.to)]
+
+
 _ANNOTATIONS: Path = ("metadata", "annotations")
 _SECONDS = "%Y-%m-%dT%H:%M:%SZ"
 _EDITS: dict[type[Edit], Callable[[_Draft, Any], None]] = {
@@ -141,6 +161,7 @@ _EDITS: dict[type[Edit], Callable[[_Draft, Any], None]] = {
     SetMarks: _set_marks,
     Pause: _pause,
     Resume: _resume,
+    SetPartition: _partition,
 }
 
 
@@ -166,8 +187,15 @@ def _annotated(workload: Workload, kind: Kind, marks: list[Mark]) -> list[Operat
     return [
         *_parent(metadata, exists=workload.has_template_metadata),
         *_parent(annotations, exists=workload.has_template_annotations),
-        *(_add((*annotations, mark.name), mark.value) for mark in marks),
+        *(step for mark in marks for step in _annotation(workload, annotations, mark)),
     ]
+
+
+def _annotation(workload: Workload, annotations: Path, mark: Mark) -> list[Operation]:
+    path = (*annotations, mark.name)
+    if mark.value is not None:
+        return [_add(path, mark.value)]
+    return [_remove(path)] if mark.name in workload.marks else []
 
 
 def _placed(workload: Workload, path: Path, marks: list[Mark]) -> list[Operation]:

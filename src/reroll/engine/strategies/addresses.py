@@ -6,19 +6,18 @@ reach what listens beside us, or where a cloud gives credentials away.
 
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 
+from reroll.http.addresses import LINK_LOCAL, METADATA
+
 NO_POD = tuple(
     map(
         ip_network,
         (
             # This machine, and what only it can reach.
             *("0.0.0.0/8", "127.0.0.0/8", "::/128", "::1/128"),
-            *("169.254.0.0/16", "fe80::/10", "fec0::/10"),
+            *LINK_LOCAL,
             # Nobody, or everybody.
             *("224.0.0.0/4", "240.0.0.0/4", "ff00::/8"),
-            # Metadata and credentials of clouds, where these are not link-local: AWS, Alibaba,
-            # Azure, Google, Oracle.
-            *("fd00:ec2::/32", "100.100.100.200/32", "168.63.129.16/32", "fd20:ce::254/128"),
-            "192.0.0.192/32",
+            *METADATA,
             # IPv4 in IPv6, by translation or tunnel: the address inside could be any of the above.
             *("::/96", "64:ff9b::/96", "64:ff9b:1::/48", "2001::/32", "2002::/16"),
         ),

@@ -45,7 +45,6 @@ def job_of(cron: dict[str, Any], name: str) -> dict[str, Any]:
         "name": cron["metadata"]["name"],
         "uid": cron["metadata"]["uid"],
         "controller": True,
-        "blockOwnerDeletion": True,
     }
     return {
         "apiVersion": "batch/v1",

@@ -161,12 +161,20 @@ class Owners:
 
 
 def _named(snapshot: Snapshot) -> frozenset[Key]:
-    """The copies that its template names: in its annotation, or only by name any more."""
+    """The copies that its template names, in its annotation or only by name any more.
+
+    And those of what it was last healthy with, to go back to, and of its canary.
+    """
     workload, record = snapshot.workload, snapshot.record
     pins = workload.pins
     if workload.named and record is not None and record.pins:
         pins = read_pins(record.pins) | pins
-    return frozenset(Key(kind, workload.key.namespace, copy) for (kind, _), copy in pins.items())
+    named = [*pins.items(), *read_pins((record.good if record else None) or "").items()]
+    if snapshot.canary is not None:
+        named += read_pins(snapshot.canary.pins).items()
+    if snapshot.staged is not None:
+        named += read_pins(snapshot.staged.old).items()
+    return frozenset(Key(kind, workload.key.namespace, copy) for (kind, _), copy in named)
 
 
 def _maker(metadata: Metadata, workload: Workload, runner: Key) -> str:

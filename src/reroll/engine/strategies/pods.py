@@ -5,9 +5,10 @@ still missing. Which pods are old is decided by the API server's clock alone: it
 it dates the write of the record that began the roll. Ours may be wrong.
 """
 
-from dataclasses import dataclass, field
 from datetime import datetime
 from math import inf
+
+import msgspec
 
 from reroll.clock import Clock
 from reroll.core.decide.actions import Evict, Reload
@@ -41,8 +42,7 @@ ASKED_AT_ONCE = 16
 """So many pods of one workload are asked to reload at the same time."""
 
 
-@dataclass(slots=True)
-class _Round:
+class _Round(msgspec.Struct):
     """A roll that goes from pod to pod, as far as this process knows it."""
 
     begun: datetime
@@ -53,9 +53,9 @@ class _Round:
     """Monotonic seconds."""
     moved: float
     """When a pod was last evicted, or the first look; monotonic seconds too."""
-    accepted: dict[str, float] = field(default_factory=dict)
+    accepted: dict[str, float] = {}
     """Those that said yes to a reload, and when they were asked; monotonic seconds."""
-    refused: dict[str, str] = field(default_factory=dict)
+    refused: dict[str, str] = {}
     """Those that did not, since all were asked for the last time, and what was wrong."""
 
 

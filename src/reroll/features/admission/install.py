@@ -115,13 +115,18 @@ async def _apply(client: Client, manifest: Manifest) -> Done:
     return Done(kind, name, "unchanged" if same else "changed")
 
 
-async def remove(client: Client, name: str, modes: Iterable[Mode] = tuple(Mode)) -> list[Done]:
+async def remove(
+    client: Client, name: str, modes: Iterable[Mode] = tuple(Mode), *, dry_run: bool = False
+) -> list[Done]:
     """Delete the objects of that name; the binding first, so that nothing is half in force."""
+    every = [resource for mode in modes for resource in _OBJECTS[mode]]
+    if dry_run:
+        there = [one for one in every if await api.find(client, one, None, name, Stub)]
+        return [Done(one.kind, name, "would be deleted") for one in there]
     return [
-        Done(resource.kind, name, "deleted")
-        for mode in modes
-        for resource in _OBJECTS[mode]
-        if await api.delete(client, resource, None, name)
+        Done(one.kind, name, "deleted")
+        for one in every
+        if await api.delete(client, one, None, name)
     ]
 
 

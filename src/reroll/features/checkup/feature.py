@@ -64,8 +64,8 @@ class Checkup(Supervised):
             feature: f"may not {lacks(rows)}" for feature, rows in by_feature(lacking).items()
         }
         for feature in await self._unserved(features):
-            api = APIS[feature].full_name
-            missing[feature] = f"lacks {api}, which is not served; apply what `reroll crds` prints"
+            api, todo = APIS[feature]
+            missing[feature] = f"lacks {api.full_name}, which is not served; {todo}"
         for feature in sorted(features):
             self._metrics.feature_up.set(feature not in missing, feature.value)
         if missing != self._known:
@@ -74,7 +74,7 @@ class Checkup(Supervised):
 
     async def _unserved(self, features: Collection[Feature]) -> list[Feature]:
         asked = sorted(features & APIS.keys())
-        return [row for row in asked if not await discovery.serves(self._client, APIS[row])]
+        return [row for row in asked if not await discovery.serves(self._client, APIS[row][0])]
 
     async def _announce(self, missing: Mapping[Feature, str]) -> None:
         news = {off: why for off, why in missing.items() if why != self._known.get(off)}

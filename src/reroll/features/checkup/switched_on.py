@@ -1,12 +1,16 @@
 """Which features an installation has switched on, and the rights it needs for them. Pure."""
 
+from reroll.core.model.gates import Analysis
 from reroll.core.tables.rights import Feature
 from reroll.features.checkup.access import Question, questions
 from reroll.kube import resources, wire
 from reroll.settings.table import SETTINGS, Settings
 
-APIS: dict[Feature, wire.Resource] = {Feature.INJECTIONS: resources.INJECTIONS}
-"""What must be served for a feature, of what a cluster may lack."""
+APIS: dict[Feature, tuple[wire.Resource, str]] = {
+    Feature.INJECTIONS: (resources.INJECTIONS, "apply what `reroll crds` prints"),
+    Feature.ANALYSIS: (resources.ANALYSIS_RUNS, "install Argo Rollouts"),
+}
+"""What must be served for a feature, of what a cluster may lack, and what to do where it does."""
 
 
 def switched_on(settings: Settings) -> frozenset[Feature]:
@@ -15,6 +19,7 @@ def switched_on(settings: Settings) -> frozenset[Feature]:
         Feature.LEADER_ELECTION: settings.leader_election,
         Feature.WEBHOOK: bool(settings.webhook),
         Feature.INJECTIONS: settings.injections,
+        Feature.ANALYSIS: any(isinstance(one.question, Analysis) for one in settings.gates),
     }
     others = (feature for feature, is_on in switches.items() if is_on)
     return frozenset((Feature.ROLLING, *map(Feature, settings.features), *others))

@@ -22,7 +22,7 @@ from reroll.features.injection.decide import TRIES, Attempt, BlockedError, Targe
 from reroll.features.injection.registry import Registry
 from reroll.features.injection.sources import SourceReader
 from reroll.features.injection.status import StatusWriter
-from reroll.features.injection.targets import TargetApis, TargetWatches
+from reroll.features.injection.targets import TargetApis, TargetWatches, writers_of
 from reroll.features.injection.values import Value, make
 from reroll.features.injection.writer import FieldWriter, RefusedError, TargetObject
 from reroll.kube import wire
@@ -56,6 +56,8 @@ class Applier:
         await self._check(injection, resource, target)
         value = make(injection, await self._sources.read(injection))
         observed = await self._observe(injection, resource, target)
+        # Since that was asked, the target may have let others write to it that came first.
+        self._conflicts.check_claims(injection, target, observed.metadata)
         try:
             if injection.spec.dry_run:
                 return await self._try(injection, observed, value)
@@ -170,7 +172,8 @@ class Applier:
             observed = await self._writer.read(resource, target)
         after = await self._writer.write(injection, observed, value)
         _check_written(injection, after, value)
-        self._watches.follow(injection.key, resource, target, after.metadata)
+        if writers_of(after.metadata) == writers_of(observed.metadata):
+            self._watches.follow(injection.key, resource, target, after.metadata)
 
     async def _update_finalizer(self, injection: Injection) -> None:
         """A value that must be removed some day holds its Injection until then."""
@@ -222,7 +225,8 @@ def _taken_back(injection: Injection, observed: TargetObject, attempt: Attempt) 
 def _grant(verb: str, resource: wire.Resource, target: Target) -> str:
     where = f" in namespace {target.namespace}" if target.namespace else ""
     action = "read" if verb == "get" else "written"
-    return f"{target} may not be {action}: grant `{verb}` on {resource.full_name}{where}"
+    verbs = "`get`, `list`, `watch` and `patch`"  # All at once: each is asked for sooner or later.
+    return f"{target} may not be {action}: grant {verbs} on {resource.full_name}{where}"
 
 
 def _manager(name: str, home: str) -> str:

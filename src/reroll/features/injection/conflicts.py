@@ -32,14 +32,18 @@ class Conflicts:
         """`BlockedError` if others are in its way. `observed`: the target, if it was looked at."""
         if target.is_source:
             await self._check_loop(injection, target)
-        home = injection.key.namespace
         homes = set(self._registry.claims.homes(target))
-        if homes - {home} and observed is None:
+        if homes - {injection.key.namespace} and observed is None:
             observed = await self._consents.metadata(resource, target)
+        self.check_claims(injection, target, observed)
+
+    def check_claims(self, injection: Injection, target: Target, observed: Metadata | None) -> None:
+        """The same, of those that may write to the target as it was observed."""
+        home = injection.key.namespace
         annotations = observed.annotations if observed else None
         rivals = [
             rival
-            for other in homes
+            for other in self._registry.claims.homes(target)
             if not self._consents.is_needed(target, other)
             or consents(annotations, other, INJECTION_WRITERS)
             for rival in self._registry.claimants(injection, target, other)

@@ -77,8 +77,12 @@ Signature = tuple[str, int, str]
 
 def signature(metadata: Metadata) -> Signature:
     """What differs when a target must be reconciled again."""
-    allowed = (metadata.annotations or {}).get(INJECTION_WRITERS, "")
-    return metadata.uid, metadata.generation or metadata.version, allowed
+    return metadata.uid, metadata.generation or metadata.version, writers_of(metadata)
+
+
+def writers_of(metadata: Metadata) -> str:
+    """Which namespaces a target lets write to it."""
+    return (metadata.annotations or {}).get(INJECTION_WRITERS, "")
 
 
 class Extent(NamedTuple):

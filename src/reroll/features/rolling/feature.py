@@ -13,6 +13,7 @@ from reroll.controller.queue import Queue
 from reroll.controller.stranded import Stranded
 from reroll.controller.worker import Worker
 from reroll.core.model.key import Key
+from reroll.engine.cluster_hold import ClusterHold, place_of
 from reroll.engine.executor import Executor
 from reroll.engine.observer import Observer
 from reroll.engine.outcome import Outcome
@@ -53,6 +54,7 @@ class Rolling:
         )
         self._watches = Watches(client, clock, settings, self.observer)
         self.observer.world.on_change(self._changed)
+        self.observer.world.on_complete(self._completed)
         self._pacer: Paces = Pacer(clock, rates(settings.rate, settings.burst), NAMESPACE)
         self.backlog = Backlog(self.queue, self._pacer)
         for write in (Write.ROLL, Write.RECORD):
@@ -63,17 +65,24 @@ class Rolling:
         self._worker = Worker(
             self.queue, self._reconcile, Backoff(clock), on_error=self._failed, noun="workload"
         )
+        self._client, self._clock = client, clock
+        self._hold = ClusterHold(self.observer.world, place_of(home, settings.lease), self._wake)
         place = home, settings.lease
         self._backup = RecordBackup(client, clock, self.observer.world, place, self._wake)
         self._stranded: Stranded[Key] = Stranded(client.outage, self._retry)
         self._acting = False
+        self._late: dict[Key, asyncio.TimerHandle] = {}
+        """Looks at rollouts that may take too long by then: nobody waits for them."""
 
     async def prepare(self) -> None:
         await self.observer.load_keys()
         await self._watches.compare_stores()
 
     def stages(self) -> Iterator[list[Watch[Any]]]:
-        return self._watches.stages()
+        silence = self._settings.watch_silence.total_seconds()
+        stages = self._watches.stages()
+        yield [self._hold.follow(self._client, self._clock, silence), *next(stages)]
+        yield from stages
 
     async def read(self) -> None:
         """Follow what the watches do not bring; on every replica."""
@@ -99,6 +108,8 @@ class Rolling:
                 group.create_task(self._backup.run())
         finally:
             self._acting = False
+            for key in tuple(self._late):
+                self._look_later(key, None)
             self.queue.clear()
             self._stranded.clear()
             self._pacer.clear()
@@ -133,6 +144,10 @@ class Rolling:
         else:
             self._publish(key, self._executor.waits(key))
 
+    def _completed(self, key: Key) -> None:
+        if self._acting:
+            self._publish(key, self._executor.completed(key))
+
     async def _reconcile(self, key: Key) -> float | None:
         return self._publish(key, await self._executor.reconcile(key))
 
@@ -145,7 +160,20 @@ class Rolling:
         self._stranded.ended(key, outcome.error)
         if outcome.gone:
             self._bus.forget(key)
+        self._look_later(key, outcome.late)
         return outcome.delay
+
+    def _look_later(self, key: Key, seconds: float | None) -> None:
+        """Beside the queue, whose length says how much there is to do."""
+        if waiting := self._late.pop(key, None):
+            waiting.cancel()
+        if seconds is not None and self._acting:
+            loop = asyncio.get_running_loop()
+            self._late[key] = loop.call_later(seconds, self._is_late, key)
+
+    def _is_late(self, key: Key) -> None:
+        self._late.pop(key, None)
+        self._wake(key, False)
 
 
 def _unreadable(what: str, problem: str) -> None:

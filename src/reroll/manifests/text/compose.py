@@ -28,7 +28,6 @@ LARGEST = 1_000_000
 """How many parts a document may have once its aliases are written out, beyond its length."""
 
 _FIRST = re.compile(r"[ \t\r\n]*(.?)")
-_MARK = re.compile(r"^---(?=\s|$)", re.MULTILINE)
 _SURROGATE = re.compile(r"\\u[dD][89aAbB]")
 
 
@@ -61,9 +60,10 @@ def compose(text: str) -> Iterator[Document]:
     if not _SURROGATE.search(text):
         yield from _yaml(text, 0, len(text))
         return
-    marks = [0, *(found.start() for found in _MARK.finditer(text)), len(text)]
+    begins = re.compile(r"^---(?=\s|$)", re.MULTILINE)
+    marks = [0, *(found.start() for found in begins.finditer(text)), len(text)]
     for start, end in itertools.pairwise(marks):
-        mark = _MARK.match(text, start)
+        mark = begins.match(text, start)
         inside = mark.end() if mark else start
         found = _json(text, inside, end) if _looks_like_json(text, inside) else None
         yield from found if found is not None else _yaml(text, start, end)
@@ -170,14 +170,12 @@ class _Composer:
             else:
                 closed = open_.pop()
                 closed.end = end
-                if isinstance(closed, MappingNode):
-                    self._note_repeated(closed)
+                if isinstance(closed, MappingNode) and (
+                    repeated := repeated_keys(closed.children[::2])
+                ):
+                    closed.repeated = repeated
+                    self._repeated += repeated
                 siblings = open_[-1].children if open_ else top
-
-    def _note_repeated(self, mapping: MappingNode) -> None:
-        if repeated := repeated_keys(mapping.children[::2]):
-            mapping.repeated = repeated
-            self._repeated += repeated
 
     def _alias(self, name: str, start: int, end: int, open_: list[CollectionNode]) -> AliasNode:
         target = self._anchors.get(name)

@@ -8,10 +8,11 @@ An edit inside something that an alias refers to would change the other place to
 not notice: the caller compares the outcome in a document with aliases, see `apply_edits`.
 """
 
-import json
 import re
 from collections.abc import Iterable
 from typing import NamedTuple, TypeAlias
+
+import msgspec
 
 from reroll.manifests.text.errors import TextError
 from reroll.manifests.text.nodes import (
@@ -33,13 +34,13 @@ Value: TypeAlias = str | bool | tuple[str, ...]
 Entries: TypeAlias = "dict[str, Value | Entries]"
 
 _PLAIN = re.compile(r"[A-Za-z0-9][-A-Za-z0-9_./]*")
-_PROPERTIES = re.compile(r"(?:[&!]\S*\s+)*")
 _NOTHING = re.compile(r"(?:\s++|(?<=\s)#[^\n]*+)*+")
-_ODD_BREAK = re.compile("[\r\x85\u2028\u2029]")
+_PROPERTIES = r"(?:[&!]\S*\s+)*"
+_COLON = r"[ \t]*:"
+_DASH = r"(.*-[ \t]+)\Z"
+"""Few streams need these, and to compile them takes others time."""
+_ODD_BREAKS = "\r\x85\u2028\u2029"
 """What YAML takes for the end of a line besides a line feed."""
-_QUESTION = re.compile(r"\?[ \t]*\Z")
-_COLON = re.compile(r"[ \t]*:")
-_DASH = re.compile(r"(.*-[ \t]+)\Z")
 INDENT = 2
 TWICE = "this would have to be edited in two ways at once; write out what is shared, or report it"
 
@@ -139,7 +140,7 @@ class _Editor:
         if meaning(old) == value:
             return []
         raw = self._text[old.start : old.end]
-        properties = _PROPERTIES.match(raw)
+        properties = re.match(_PROPERTIES, raw)
         start = old.start + (properties.end() if properties and (old.anchor or old.tag) else 0)
         if old.style in {"|", ">"}:
             return [TextEdit(start, old.end, _literal(value) + raw[len(raw.rstrip()) :])]
@@ -151,7 +152,7 @@ class _Editor:
         """More items of a list, after one of it."""
         if isinstance(parent, SequenceNode) and parent.flow:
             return TextEdit(old.end, old.end, "".join(f", {_literal(each)}" for each in others))
-        dash = _DASH.match(self._text[self._line_start(old.start) : old.start])
+        dash = re.match(_DASH, self._text[self._line_start(old.start) : old.start])
         if dash is None or (isinstance(old, ScalarNode) and old.style in {"|", ">"}):
             raise TextError(old.start, "this item of a list cannot be edited; write `- name`")
         end, item = self._line_end(old.end), dash[1].rpartition("-")
@@ -166,7 +167,7 @@ class _Editor:
             return TextEdit(old.start, old.end, _braced(entries))
         if key is None:
             return TextEdit(old.start, old.start, f" {_braced(entries)}")
-        if not _COLON.match(self._text, key.end):
+        if not re.compile(_COLON).match(self._text, key.end):
             raise TextError(key.start, "this key has no value; write one after a colon")
         if isinstance(parent, MappingNode) and parent.flow:
             return TextEdit(old.start, old.start, f" {_braced(entries)}")
@@ -178,7 +179,7 @@ class _Editor:
         if here.flow:
             return self._add_in_braces(here, first, entries)
         assert first is not None  # noqa: S101  without braces there is no empty mapping
-        if _QUESTION.search(self._text, self._line_start(first.start), first.start):
+        if self._text[self._line_start(first.start) : first.start].rstrip(" \t").endswith("?"):
             sentence = "a key with a question mark cannot be edited; write `name: value`"
             raise TextError(first.start, sentence)
         column = self._column(first.start)
@@ -210,8 +211,8 @@ class _Editor:
     def _line_end(self, position: int) -> int:
         end = self._text.find("\n", position)
         end = end if end >= 0 else len(self._text)
-        odd = _ODD_BREAK.search(self._text, position, end)
-        return odd.start() if odd else end
+        odd = (self._text.find(each, position, end) for each in _ODD_BREAKS)
+        return min((found for found in odd if found >= 0), default=end)
 
     def _break(self, position: int) -> str:
         """The line break that is used around there."""
@@ -225,9 +226,8 @@ class _Editor:
 
     def _line_start(self, position: int) -> int:
         start = self._text.rfind("\n", 0, position) + 1
-        for odd in _ODD_BREAK.finditer(self._text, start, position):
-            start = odd.end()
-        return start
+        odd = (self._text.rfind(each, start, position) for each in _ODD_BREAKS)
+        return max(start, *(found + 1 for found in odd))
 
 
 def _step(here: Node, step: Step) -> tuple[KeyNode | None, Node] | None:
@@ -259,11 +259,16 @@ def _literal(value: Value, style: str = '"') -> str:
             return f"'{value}'"
         if plain_meaning(value) == value:
             return value
-    return json.dumps(value, ensure_ascii=False)
+    return msgspec.json.encode(value).decode()
 
 
 def _braced(entries: Entries) -> str:
-    return json.dumps(entries, ensure_ascii=False)
+    """As JSON, with a space behind each comma and colon."""
+    pairs = (
+        f"{_literal(name)}: {_braced(value) if isinstance(value, dict) else _literal(value)}"
+        for name, value in entries.items()
+    )
+    return f"{{{', '.join(pairs)}}}"
 
 
 def _lines(entries: Entries, column: int, step: int) -> list[str]:

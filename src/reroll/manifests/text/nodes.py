@@ -42,9 +42,9 @@ class MappingNode(msgspec.Struct, gc=False):
     def pair(self, name: str) -> "tuple[KeyNode, Node] | None":
         if self.repeated:
             self.check_unique(name)
-        for pair in self.pairs():
-            if pair[0].text == name:
-                return pair
+        for key, value in self.pairs():
+            if key.text == name:
+                return key, value
         return None
 
     def check_unique(self, name: str | None = None) -> None:
@@ -136,7 +136,12 @@ def at(node: Node, path: Path) -> Node | None:
 def text_at(node: Node, path: Path) -> str:
     """The text of the scalar at a path; empty if there is none, or null."""
     found = at(node, path)
-    return "" if found is None or is_null(found) else found.text or ""
+    return text_of(found) if found is not None else ""
+
+
+def text_of(node: Node) -> str:
+    """The text of a scalar; empty if it is none, or null."""
+    return "" if is_null(node) else node.text or ""
 
 
 def resolve_at(node: Node, path: Path) -> ScalarNode | CollectionNode | None:

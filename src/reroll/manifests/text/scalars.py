@@ -5,7 +5,6 @@ but a date is text and there are no numbers to the base of 60. Keys of mappings 
 in the form of what they mean.
 """
 
-import json
 import re
 import struct
 from typing import Any
@@ -34,10 +33,10 @@ _CONSTANTS: dict[str, bool | float | None] = {
     **dict.fromkeys((".inf", ".Inf", ".INF", "+.inf", "+.Inf", "+.INF"), float("inf")),
     **dict.fromkeys(("-.inf", "-.Inf", "-.INF"), float("-inf")),
 }
-_FIRST = frozenset("0123456789+-.yYnNtTfFoO~")
+_FIRST = frozenset("0123456789+-.")
+"""How numbers begin."""
 _INTEGER = re.compile(r"[-+]?(0[xX][0-9a-fA-F]+|0[bB][01]+|0[oO]?[0-7]+|0|[1-9][0-9]*)")
 _FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
-_DATE = re.compile(r"[0-9]{4}-")
 _TAGS = frozenset(
     f"tag:yaml.org,2002:{name}" for name in ("null", "bool", "int", "float", "timestamp")
 )
@@ -57,7 +56,7 @@ def plain_meaning(text: str) -> str | bool | int | float | None:
     """The value of a scalar that is written without quotes."""
     if text in _CONSTANTS:
         return _CONSTANTS[text]
-    if text[0] not in _FIRST or _DATE.match(text) or len(text) > _LONGEST_NUMBER:
+    if text[0] not in _FIRST or len(text) > _LONGEST_NUMBER:
         return text
     digits = text.replace("_", "") if text[0] != "." else text
     if _INTEGER.fullmatch(digits):
@@ -81,7 +80,8 @@ def value_of(node: Node) -> Any:
         return meaning(here)
     if isinstance(here, SequenceNode):
         return [value_of(each) for each in here.children]
-    here.check_unique()
+    if here.repeated:
+        here.check_unique()
     own = {key_of(key): value_of(each) for key, each in here.pairs() if key.text != MERGE}
     if len(own) * 2 == len(here.children):
         return own
@@ -102,7 +102,7 @@ def key_of(key: KeyNode) -> str:
         return found
     if isinstance(found, float):
         return _shortest(found)
-    return json.dumps(found)
+    return str(found).lower() if found is not None else "null"
 
 
 def _shortest(number: float) -> str:

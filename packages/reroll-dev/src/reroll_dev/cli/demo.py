@@ -3,22 +3,21 @@
 import argparse
 import json
 import os
-import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
-from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 from reroll.cli.errors import CommandError
 from reroll_dev import binaries
 from reroll_dev.api import Api
+from reroll_dev.cli import shop, shop_play
+from reroll_dev.cli.demo_dashboard import dashboard
 from reroll_dev.cli.example import (
     CONFIG,
     DEPLOYMENT,
     NAMESPACE,
-    PORT,
     SECRET,
     WEB,
     encoded,
@@ -26,7 +25,7 @@ from reroll_dev.cli.example import (
     prepare,
 )
 from reroll_dev.cli.printing import bar, command, say, title
-from reroll_dev.cli.visitor import Visitor
+from reroll_dev.cli.stage import Stage
 from reroll_dev.cluster import DevCluster
 from reroll_dev.errors import DevClusterError
 from reroll_dev.images.made import made
@@ -44,11 +43,22 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.description = (
         "Show the main job on a real control plane: an nginx whose page comes from a ConfigMap.\n"
         "The first run builds the control plane, which takes minutes. With --node the pods run, a\n"
-        "small web server in the place of nginx, and the page is there to see."
+        "small web server in the place of nginx, and the page is there to see. With --propagation\n"
+        "it shows how a bad value stops: eight workloads, one ConfigMap, a few at a time; with\n"
+        "--dashboard, the same in a browser."
     )
     parser.add_argument("--keep", action="store_true", help="leave cluster and controller running")
-    parser.add_argument(
+    variant = parser.add_mutually_exclusive_group()
+    variant.add_argument(
         "--node", action="store_true", help="with a real node; that takes Linux and root"
+    )
+    variant.add_argument(
+        "--propagation",
+        action="store_true",
+        help="a change that goes to a few first, stops at a failure and goes back",
+    )
+    variant.add_argument(
+        "--dashboard", action="store_true", help="the same, with `reroll dashboard` open beside it"
     )
 
 
@@ -58,8 +68,10 @@ def run(args: argparse.Namespace) -> int:
     try:
         start(cluster, progress, node=args.node)
         with Stage(cluster, real=args.node) as stage:
-            play(stage)
-            finale(stage, keep=args.keep)
+            args.propagation |= args.dashboard
+            with dashboard(stage) if args.dashboard else nullcontext():
+                (shop_play.play if args.propagation else play)(stage)
+            finale(stage, args)
     except DevClusterError as error:
         raise CommandError(str(error)) from None
     except BaseException:
@@ -85,125 +97,82 @@ def start(cluster: DevCluster, progress: Progress, *, node: bool) -> None:
         cluster.node.load_image(made(WEB, env=os.environ, progress=progress))
 
 
-class Stage:
-    """The cluster, the controller, and a place to print on."""
-
-    def __init__(self, cluster: DevCluster, *, real: bool = False) -> None:
-        self.cluster = cluster
-        self.api: Api = cluster.api()
-        self.visitor = Visitor(f"{cluster.node.address}:{PORT}") if real else None
-        self._starts = 0
-        self._controller: subprocess.Popen[bytes] | None = None
-        self._keep = False
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if not self._keep:
-            self.stop_controller()
-
-    @property
-    def log(self) -> Path:
-        return self.cluster.layout.logs / f"reroll-{self._starts}.log"
-
-    def keep(self) -> int:
-        """Leave the controller running; its process id."""
-        self._keep = True
-        return self._controller.pid if self._controller else 0
-
-    def start_controller(self) -> None:
-        kubeconfig = str(self.cluster.kubeconfig("reroll"))
-        command = (
-            *(sys.executable, "-m", "reroll", "run", "--kubeconfig", kubeconfig),
-            *("--namespace", "reroll", "--listen", "127.0.0.1:0", "--log-format", "text"),
-        )
-        self._starts += 1
-        with self.log.open("wb") as log:
-            self._controller = subprocess.Popen(
-                command,
-                stdout=log,
-                stderr=log,
-                stdin=subprocess.DEVNULL,
-                start_new_session=True,
-            )
-        self.wait("the controller leads", lambda: b"leading" in self.log.read_bytes())
-
-    def stop_controller(self) -> None:
-        if self._controller is not None:
-            self._controller.terminate()
-            self._controller.wait(20)
-            self._controller = None
-
-    def wait(self, what: str, holds: Callable[[], bool], seconds: float = 120.0) -> None:
-        deadline = time.monotonic() + seconds
-        while not holds():
-            if self._controller is not None and self._controller.poll() is not None:
-                raise CommandError(f"the controller ended; see {self.log}")
-            if time.monotonic() > deadline:
-                raise CommandError(f"timed out waiting until {what}; see {self.log}")
-            time.sleep(0.05)
-
-
 def play(stage: Stage) -> None:
-    title("An nginx serves a page that a ConfigMap holds, and opted in to Reroll")
+    title("An nginx serves a page from a ConfigMap, and has opted in to Reroll")
     prepare(stage.api, real=stage.visitor is not None)
     show(manifests())
     stage.start_controller()
     record = ("metadata", "annotations", "reroll.dev/state")
     stage.wait("the Deployment is adopted", lambda: dig(stage.api.get(DEPLOYMENT), *record))
     stage.wait("its pods are ready", lambda: rollout(stage.api).done)
-    say("The controller runs. It recorded what the pods have, and rolled nothing:")
+    say("The controller is up. It recorded what the pods run with, and rolled nothing:")
     pods(stage.api)
     curl(stage)
 
-    title("1. The page changes: the pods roll, once, and the reason is there to see")
-    command("kubectl patch configmap application-config", '{"data":{"index.html":"updated"}}')
+    title("1. The page changes: the pods roll once, and an Event says why")
+    command("kubectl patch cm application-config", """-p '{"data":{"index.html":"updated"}}'""")
     with rolling(stage):
         stage.api.patch(CONFIG, {"data": {"index.html": "updated"}})
     reason(stage.api)
     pods(stage.api)
     curl(stage)
 
-    title("2. Only a label changes: nothing rolls")
-    command("kubectl label configmap application-config", "team=web")
+    title("2. A label changes: nothing rolls")
+    command("kubectl label cm application-config", "team=web")
     with still(stage):
         stage.api.patch(CONFIG, {"metadata": {"labels": {"team": "web"}}})
 
-    title("3. A key changes that the pods do not use: nothing rolls")
-    command("kubectl patch configmap application-config", '{"data":{"notes.txt":"new"}}')
+    title("3. A key changes that no pod uses: nothing rolls")
+    command("kubectl patch cm application-config", """-p '{"data":{"notes.txt":"new"}}'""")
     with still(stage):
         stage.api.patch(CONFIG, {"data": {"notes.txt": "new"}})
 
-    title("4. A Secret changes while the controller is down: it rolls when the controller is back")
+    title("4. A Secret changes while the controller is down: the roll waits for it")
     stage.stop_controller()
     say("The controller is stopped.")
-    command("kubectl patch secret tls-password", '{"stringData":{"password":"…"}}')
+    command("kubectl patch secret tls-password", """-p '{"stringData":{"password":"…"}}'""")
     stage.api.patch(SECRET, {"data": {"password": encoded("correct horse")}})
-    say("The Secret changed while no controller was watching. The controller starts again:")
+    say("The Secret has changed, and nothing was watching. The controller starts:")
     with rolling(stage):
         stage.start_controller()
     reason(stage.api)
 
 
-def finale(stage: Stage, *, keep: bool) -> None:
-    if not keep:
+def finale(stage: Stage, args: argparse.Namespace) -> None:
+    if not args.keep:
         title("What to try next")
-        say("  make demo ARGS=--keep      leave it running, and change things yourself")
-        if stage.visitor is None:
-            say("  make demo ARGS=--node      with pods that run, and their page; needs root")
-        say("  reroll run --help          every setting")
-        say("  docs/index.md              the annotations, and how it decides")
+        keep = '"--propagation --keep"' if args.propagation else "--keep"
+        rows = {f"make demo ARGS={keep}": "leave it running, and change things yourself"}
+        for flag, what in VARIANTS.items():
+            if not getattr(args, flag):
+                rows[f"make demo ARGS=--{flag}"] = what
+        rows["reroll run --help"] = "every setting"
+        rows["docs/tutorial.md"] = "ten minutes with it on a cluster of yours"
+        for row, what in rows.items():
+            say(f"  {row:38} {what}")
         return
     pid = stage.keep()
+    namespace, source = (
+        (shop.NAMESPACE, shop.SOURCE) if args.propagation else (NAMESPACE, "application-config")
+    )
     title("It keeps running")
     say(f"  export KUBECONFIG={stage.cluster.kubeconfig()}")
-    say(f"  kubectl -n {NAMESPACE} edit configmap application-config")
-    say(f"  kubectl -n {NAMESPACE} get pods,events")
+    say(f"  kubectl -n {namespace} edit configmap {source}")
+    say(f"  kubectl -n {namespace} get pods,events")
+    if args.propagation:
+        shop.spare(stage.api)
+        say(f"  reroll status -n {namespace}")
     if stage.visitor:
         say(f"  curl {stage.visitor.url}")
     say(f"  tail -f {stage.log}")
     say(f"  kill {pid}; reroll dev down --name {NAME}      ends the controller and the cluster")
+
+
+VARIANTS = {
+    "node": "with pods that run, and their page; needs root",
+    "propagation": "a change that goes to a few first, stops at a failure and goes back",
+    "dashboard": "the same, in a browser",
+}
 
 
 class Rollout:
@@ -258,11 +227,16 @@ def still(stage: Stage) -> Iterator[None]:
 
 
 def reason(api: Api) -> None:
-    """The newest Event of ours about the Deployment."""
+    """The newest Event of a change that rolled the Deployment."""
 
     def ours() -> list[dict[str, Any]]:
         events = api.list(f"/api/v1/namespaces/{NAMESPACE}/events")
-        return [e for e in events if e.get("source", {}).get("component") == "reroll"]
+        return [
+            e
+            for e in events
+            if e.get("source", {}).get("component") == "reroll"
+            and (e["involvedObject"]["kind"], e["reason"]) == ("Deployment", "ConfigChanged")
+        ]
 
     end = time.monotonic() + 10
     while not (found := ours()) and time.monotonic() < end:

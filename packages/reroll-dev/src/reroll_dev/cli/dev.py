@@ -15,7 +15,7 @@ from typing import Any
 
 from reroll.cli.errors import CommandError, Exit
 from reroll.cli.output import print_table
-from reroll_dev import binaries
+from reroll_dev import binaries, monitoring
 from reroll_dev.cli import image
 from reroll_dev.cluster import DevCluster, Phase, Row, Status
 from reroll_dev.errors import DevClusterError
@@ -28,7 +28,10 @@ from reroll_dev.start import Options
 
 ROLLOUTS, ROLLOUTS_CRDS = "rollouts-controller", "rollouts-crds.yaml"
 EVERYTHING = tuple(row.name for row in binaries.BINARIES)
-LOGS = (*(name for name in binaries.CORE if name != "kubectl"), ROLLOUTS, *PROCESSES, AUDIT)
+LOGS = (
+    *(name for name in binaries.CORE if name != "kubectl"),
+    *(ROLLOUTS, *PROCESSES, monitoring.ALERTMANAGER, monitoring.PROMETHEUS, AUDIT),
+)
 COLUMNS = ("process", "pid", "state", "port", "log")
 
 
@@ -65,6 +68,7 @@ def _up(args: argparse.Namespace, progress: Progress) -> int:
     if args.node:
         requirements.require(os.environ)
         names += binaries.NODE
+    names += binaries.PROMETHEUS if args.prometheus else ()
     programs = binaries.ensure(names, env=os.environ, progress=progress)
     if args.node:
         programs |= nft.ensure(env=os.environ, progress=progress)
@@ -75,6 +79,12 @@ def _up(args: argparse.Namespace, progress: Progress) -> int:
         crds = binaries.asset(ROLLOUTS_CRDS, env=os.environ, progress=progress)
         with progress.step("adding Argo Rollouts"):
             cluster.add_rollouts(programs[ROLLOUTS], crds)
+    if args.prometheus:
+        with progress.step("adding Prometheus and Alertmanager"):
+            addresses = cluster.add_prometheus(programs)
+        for name, address in addresses.items():
+            progress.say(f"{name}: {address}")
+        progress.say(f"rules and targets are files in {monitoring.folder(cluster.layout)}")
     progress.say(f"the cluster {'is up' if started else 'was up already'}: {cluster.server}")
     progress.say(f"next: export KUBECONFIG=$(reroll dev kubeconfig --path{_place(args)})")
     return Exit.OK
@@ -120,8 +130,10 @@ def _kubeconfig(args: argparse.Namespace, progress: Progress) -> int:
 def _build(args: argparse.Namespace, progress: Progress) -> int:
     if args.node:
         requirements.require(os.environ)
-    names = EVERYTHING if args.all else args.names or (() if args.node else binaries.CORE)
+    chosen = args.node or args.prometheus
+    names = EVERYTHING if args.all else args.names or (() if chosen else binaries.CORE)
     names = (*names, *(binaries.NODE if args.node else ()))
+    names = (*names, *(binaries.PROMETHEUS if args.prometheus else ()))
     found: dict[str, Path] = binaries.ensure(names, env=os.environ, progress=progress)
     if args.node:
         found |= nft.ensure(env=os.environ, progress=progress)
@@ -172,6 +184,9 @@ def _add_up(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--node", action="store_true", help="with a real one, on which pods run")
     parser.add_argument("--port", type=_number(1, 65535), help="of the API server")
     parser.add_argument("--rollouts", action="store_true", help="with Argo Rollouts")
+    parser.add_argument(
+        "--prometheus", action="store_true", help="with a Prometheus and an Alertmanager"
+    )
 
 
 def _add_status(parser: argparse.ArgumentParser) -> None:
@@ -184,9 +199,10 @@ def _add_kubeconfig(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_build(parser: argparse.ArgumentParser) -> None:
-    _add_words(parser, "names", "NAME", (*EVERYTHING, *binaries.NODE))
+    _add_words(parser, "names", "NAME", (*EVERYTHING, *binaries.NODE, *binaries.PROMETHEUS))
     parser.add_argument("--all", action="store_true", help="also what only some tests need")
     parser.add_argument("--node", action="store_true", help="what a real node needs")
+    parser.add_argument("--prometheus", action="store_true", help="Prometheus and Alertmanager")
 
 
 def _add_logs(parser: argparse.ArgumentParser) -> None:

@@ -72,9 +72,8 @@ def served() -> list[dict[str, Any]]:
 
 
 def prepare(api: Api, *, real: bool = False) -> None:
-    """The application, and the rights of the controller: those it needs and no others."""
-    for name in (NAMESPACE, "reroll"):
-        api.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
+    """The application, and the rights of the controller."""
+    api.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}})
     secret = {
         "apiVersion": "v1",
         "kind": "Secret",
@@ -83,6 +82,12 @@ def prepare(api: Api, *, real: bool = False) -> None:
     }
     for manifest in [secret, *(served() if real else manifests())]:
         api.create(manifest, namespace=NAMESPACE)
+    grant(api)
+
+
+def grant(api: Api) -> None:
+    """The namespace of the controller and its rights: those it needs and no others."""
+    api.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "reroll"}})
     defaults = Settings()
     for rules, namespace in (
         (rights.cluster(KINDS), None),

@@ -7,7 +7,7 @@ layers, an index that names the manifest. The same parts give the same bytes.
 import io
 import platform
 import tarfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -81,8 +81,9 @@ def architecture() -> str:
     return ARCHITECTURES.get(platform.machine(), platform.machine())
 
 
-def scratch() -> Image:
-    return Image({"architecture": architecture(), "os": "linux", "config": {}})
+def scratch(machine: str | None = None) -> Image:
+    """For this machine, or for another architecture."""
+    return Image({"architecture": machine or architecture(), "os": "linux", "config": {}})
 
 
 def write_folder(image: Image, target: Path) -> str:
@@ -96,8 +97,12 @@ def write_folder(image: Image, target: Path) -> str:
     return digest
 
 
-def write_tar(image: Image, name: str | None, target: Path) -> str:
-    """Write a layout as one file, with the name under which an engine will know it."""
+def write_tar(image: Image | Sequence[Image], name: str | None, target: Path) -> str:
+    """Write a layout as one file, with the name under which an engine will know it.
+
+    Several images are one for several machines. The digest is that of the manifest, or of the
+    index of all manifests.
+    """
     digest, files = _layout(image, name)
     with tarfile.open(target, mode="w", format=tarfile.PAX_FORMAT) as archive:
         for folder in ("blobs", "blobs/sha256"):
@@ -112,9 +117,40 @@ def write_tar(image: Image, name: str | None, target: Path) -> str:
     return digest
 
 
-def _layout(image: Image, name: str | None) -> tuple[str, Iterator[tuple[str, bytes | Blob]]]:
-    config = document(image.config)
-    manifest = document(
+def _layout(
+    image: Image | Sequence[Image], name: str | None
+) -> tuple[str, Iterator[tuple[str, bytes | Blob]]]:
+    images = [image] if isinstance(image, Image) else image
+    configs = [document(each.config) for each in images]
+    manifests = [_manifest(*each) for each in zip(images, configs, strict=True)]
+    listed = [_platform(*each) for each in zip(images, manifests, strict=True)]
+    documents = [*manifests, *configs]
+    one = listed[0]
+    if len(listed) > 1:  # a layout names one thing, so that is an index of its own
+        together = _index(listed)
+        documents.append(together)
+        one = _descriptor(together, "index")
+    if name:
+        # The first is read by containerd, the second by everything else.
+        tag = name.rpartition(":")[2]
+        one["annotations"] = {
+            "io.containerd.image.name": name,
+            "org.opencontainers.image.ref.name": tag,
+        }
+    blobs = {layer.name: layer for each in images for layer in each.layers}
+
+    def files() -> Iterator[tuple[str, bytes | Blob]]:
+        yield "oci-layout", _LAYOUT
+        yield "index.json", _index([one])
+        for content in documents:
+            yield f"blobs/{digest_of(content).replace(':', '/')}", content
+        yield from sorted(blobs.items())
+
+    return str(one["digest"]), files()
+
+
+def _manifest(image: Image, config: bytes) -> bytes:
+    return document(
         {
             "schemaVersion": 2,
             "mediaType": f"{MEDIA}.manifest.v1+json",
@@ -123,27 +159,17 @@ def _layout(image: Image, name: str | None) -> tuple[str, Iterator[tuple[str, by
             "annotations": image.config["config"].get("Labels") or {},
         }
     )
-    one = _descriptor(manifest, "manifest")
-    one["platform"] = {key: image.config[key] for key in ("architecture", "os")}
-    if name:
-        # The first is read by containerd, the second by everything else.
-        tag = name.rpartition(":")[2]
-        one["annotations"] = {
-            "io.containerd.image.name": name,
-            "org.opencontainers.image.ref.name": tag,
-        }
+
+
+def _platform(image: Image, manifest: bytes) -> Json:
+    """The descriptor of a manifest, with the machine that it is for."""
+    machine = {key: image.config[key] for key in ("architecture", "os")}
+    return {**_descriptor(manifest, "manifest"), "platform": machine}
+
+
+def _index(manifests: list[Json]) -> bytes:
     kind = f"{MEDIA}.index.v1+json"
-    index = document({"schemaVersion": 2, "mediaType": kind, "manifests": [one]})
-    blobs = {layer.name: layer for layer in image.layers}
-
-    def files() -> Iterator[tuple[str, bytes | Blob]]:
-        yield "oci-layout", _LAYOUT
-        yield "index.json", index
-        for content in (manifest, config):
-            yield f"blobs/{digest_of(content).replace(':', '/')}", content
-        yield from sorted(blobs.items())
-
-    return str(one["digest"]), files()
+    return document({"schemaVersion": 2, "mediaType": kind, "manifests": manifests})
 
 
 def _descriptor(content: bytes, kind: str) -> Json:

@@ -11,6 +11,7 @@
 import hashlib
 import shutil
 import sys
+import time
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
@@ -28,6 +29,9 @@ ROOT = Path(__file__).parents[5]
 """Of the checkout, where this is one."""
 
 _HERE = Path(__file__).parent
+_KEPT = 4
+"""Images of one name that stay, however long ago they were used."""
+_UNUSED_SECONDS = 24 * 3600
 _WEB = Config(entrypoint=("/web",), cmd=("serve",), user="65532:65532", ports=(8080,))
 _PAUSE = Config(entrypoint=("/web", "pause"), user="65532:65532")
 
@@ -106,16 +110,21 @@ def _cached(
     env: Mapping[str, str],
     progress: Progress,
 ) -> Path:
-    # What makes an image is a part of what it is made of.
+    # What makes an image is a part of what it is made of. It is in the name too: two checkouts
+    # have an image each, instead of making their own again and again.
     recipe = f"{key} {_digest(_files(_HERE))}"
-    store, file = Store(cache_folder(env) / "images"), f"{name}.tar"
+    file = f"{name}-{hashlib.sha256(recipe.encode()).hexdigest()[:16]}.tar"
+    store = Store(cache_folder(env) / "images")
     if path := store.lookup(file, recipe):
         return path
     with interruptible(), store.workshop(progress) as work:
         if path := store.lookup(file, recipe):
             return path
         with progress.step(f"making the image {name}"):
-            return store.keep(make(work), file, recipe)
+            path = store.keep(make(work), file, recipe)
+        long_ago = time.time() - _UNUSED_SECONDS
+        store.forget(f"{name}-{'[0-9a-f]' * 16}.tar", but=_KEPT, used_before=long_ago, work=work)
+        return path
 
 
 def _files(folder: Path) -> list[Path]:

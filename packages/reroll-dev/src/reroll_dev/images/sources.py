@@ -26,10 +26,13 @@ _MEDIA = {
 }
 
 
-def read(source: Path, work: Path) -> Image:
-    """The image in `source`; what has to be unpacked first goes into the folder `work`."""
+def read(source: Path, work: Path, machine: str | None = None) -> Image:
+    """The image in `source`; what has to be unpacked first goes into the folder `work`.
+
+    Of several, the one for `machine`, an architecture; without it, for this machine.
+    """
     try:
-        return _read(source, work)
+        return _read(source, work, machine or architecture())
     except (OSError, ValueError, KeyError, tarfile.TarError, EOFError) as error:
         raise DevClusterError(
             f"{source} cannot be read as an image ({type(error).__name__}: {error}); name a folder,"
@@ -41,13 +44,13 @@ def is_layout(folder: Path) -> bool:
     return (folder / "oci-layout").is_file() and (folder / "index.json").is_file()
 
 
-def _read(source: Path, work: Path) -> Image:
+def _read(source: Path, work: Path, machine: str) -> Image:
     if source.is_dir():
-        return _of_layout(_Folder(source), source)
+        return _of_layout(_Folder(source), source, machine)
     plain = _unpacked(source, work)
     files = _Tar(plain)
     if files.has("index.json"):
-        return _of_layout(files, source)
+        return _of_layout(files, source, machine)
     if files.has("manifest.json"):
         return _of_docker(files, source)
     digest = _digest(plain, 0, plain.stat().st_size)
@@ -99,26 +102,26 @@ def _normal(path: PurePosixPath) -> str:
     return "/".join(parts)
 
 
-def _of_layout(files: _Files, source: Path) -> Image:
+def _of_layout(files: _Files, source: Path, machine: str) -> Image:
     index = _json(files, "index.json")
-    manifest = _blob(files, _for_this_machine(index["manifests"], source)).json()
+    manifest = _blob(files, _for_machine(index["manifests"], source, machine)).json()
     if "manifests" in manifest:  # an index of an index, as buildx writes it
-        manifest = _blob(files, _for_this_machine(manifest["manifests"], source)).json()
+        manifest = _blob(files, _for_machine(manifest["manifests"], source, machine)).json()
     layers = tuple(_blob(files, one) for one in manifest["layers"])
     return Image(_blob(files, manifest["config"]).json(), layers)
 
 
-def _for_this_machine(manifests: Iterable[Json], source: Path) -> Json:
+def _for_machine(manifests: Iterable[Json], source: Path, machine: str) -> Json:
     listed = list(manifests)
     if len(listed) == 1:
         return listed[0]
-    wanted = {"os": "linux", "architecture": architecture()}
+    wanted = {"os": "linux", "architecture": machine}
     for one in listed:
         if wanted.items() <= (one.get("platform") or {}).items():
             return one
     raise DevClusterError(
-        f"{source} holds {len(listed)} images and none for linux/{architecture()}; "
-        "make one for this machine"
+        f"{source} holds {len(listed)} images and none for linux/{machine}; "
+        "make one for that machine"
     )
 
 

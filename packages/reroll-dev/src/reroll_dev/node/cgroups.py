@@ -3,6 +3,7 @@
 Version 1, version 2 and both at once. The kernel removes none of them by itself.
 """
 
+import errno
 import hashlib
 import os
 import time
@@ -14,6 +15,8 @@ from reroll_dev.errors import DevClusterError
 
 MOUNTS = Path("/proc/self/mountinfo")
 PATIENCE = 10.0
+CONTROLLERS = ("cpu", "cpuset", "hugetlb", "memory", "pids")
+"""Those that a kubelet asks for in version 2, where the machine has them."""
 
 
 def name_of(folder: Path) -> str:
@@ -31,18 +34,28 @@ def hierarchies(mounts: Path = MOUNTS) -> list[Path]:
 
 
 def make(name: str) -> None:
-    for root in hierarchies():
+    roots = hierarchies()
+    for root in roots:
         try:
-            _delegate(root)
+            if all(map(_is_version_2, roots)):
+                _delegate(root)
             folder = root / name
             folder.mkdir(exist_ok=True)
             _inherit(root, folder)
         except OSError as error:
             raise DevClusterError(
                 f"cannot make the cgroup {root / name} ({error.strerror}), in which a node has"
-                " its pods; run it where cgroups can be written: on the machine itself or in a"
-                " privileged container"
+                f" its pods; {_advice(error)}"
             ) from error
+
+
+def _advice(error: OSError) -> str:
+    if error.errno == errno.EBUSY:
+        return (
+            "processes are in the topmost cgroup that this container sees, so it can hand nothing"
+            " down: move them to one below it, or run it on the machine itself"
+        )
+    return "run it where cgroups can be written: on the machine itself or in a privileged container"
 
 
 def left(name: str) -> list[Path]:
@@ -65,23 +78,30 @@ def remove(name: str) -> None:
         time.sleep(0.02)
 
 
+def _is_version_2(root: Path) -> bool:
+    return (root / "cgroup.controllers").exists()
+
+
 def _delegate(root: Path) -> None:
-    """In version 2 a cgroup has the controllers that its parent hands down."""
-    try:
-        controllers = (root / "cgroup.controllers").read_text().split()
-    except FileNotFoundError:
-        return
-    if controllers:
-        wanted = " ".join(f"+{each}" for each in controllers)
-        (root / "cgroup.subtree_control").write_text(wanted)
+    """In version 2 a cgroup has the controllers that its parent hands down.
+
+    Beside version 1 it has none that a kubelet asks for.
+    """
+    there = (root / "cgroup.controllers").read_text().split()
+    control = root / "cgroup.subtree_control"
+    handed = control.read_text().split()
+    for each in CONTROLLERS:
+        if each in there and each not in handed:
+            control.write_text(f"+{each}")
 
 
 def _inherit(root: Path, folder: Path) -> None:
     """In version 1 a new cpuset is empty, and takes no process."""
+    if _is_version_2(root):
+        return
     for file in ("cpuset.cpus", "cpuset.mems"):
-        if (root / "cgroup.controllers").exists() or not (folder / file).is_file():
-            continue
-        (folder / file).write_text((root / file).read_text().strip())
+        if (folder / file).is_file():
+            (folder / file).write_text((root / file).read_text().strip())
 
 
 def _below(folder: Path) -> Iterator[Path]:

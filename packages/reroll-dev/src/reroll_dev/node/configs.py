@@ -82,7 +82,7 @@ def cni(network: Network) -> dict[str, Any]:
     }
 
 
-def kubelet(cgroup: str) -> dict[str, Any]:
+def kubelet(cgroup: str, network: Network) -> dict[str, Any]:
     return {
         "apiVersion": "kubelet.config.k8s.io/v1beta1",
         "kind": "KubeletConfiguration",
@@ -101,6 +101,10 @@ def kubelet(cgroup: str) -> dict[str, Any]:
         "failSwapOn": False,
         "makeIPTablesUtilChains": False,
         "resolvConf": "",
+        # Nothing answers for names here. The bridge refuses at once, where an address without a
+        # host would have pods wait; without any, the kubelet warns about every pod.
+        "clusterDNS": [str(network.pods[1])],
+        "clusterDomain": "cluster.local",
         "podLogsDir": f"{HOME}/pod-logs",
         "volumePluginDir": f"{HOME}/volume-plugins",
         "oomScoreAdj": 0,

@@ -126,7 +126,7 @@ def _write(layout: Layout, network: Network) -> None:
     (config / "containerd.toml").write_text(configs.containerd(_filesystem(layout.node)))
     files: dict[Path, Mapping[str, Any]] = {
         layout.node / "cni" / "10-pods.conflist": configs.cni(network),
-        config / "kubelet.config": configs.kubelet(cgroups.name_of(layout.folder)),
+        config / "kubelet.config": configs.kubelet(cgroups.name_of(layout.folder), network),
         config / "kube-proxy.config": configs.kube_proxy(network),
     }
     for path, content in files.items():

@@ -1,0 +1,317 @@
+"""`python -m bench.dashboard`: what the dashboard costs on a large cluster, with many browsers.
+
+The cluster is that of `bench.scale`, at its full size at once. The first page, every other page,
+fifty tabs while a thousand sources change, memory from listing to listing, and a restart of the API
+server are measured, on the real program with a real control plane.
+"""
+
+import argparse
+import asyncio
+import json
+import os
+import re
+import signal
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
+from pathlib import Path
+from typing import NamedTuple
+
+import aiohttp
+
+from bench.crowd import Crowd, Size, change, following, grow, place, settled
+from bench.ground import USER, ground, say
+from bench.load import Api
+from bench.relay import Relay
+from bench.replica import Replica
+from bench.scale import FLAGS, LIMIT
+from reroll_dev.cluster import DevCluster
+
+LOOKS = 5
+"""How often each page is asked for."""
+CALM = 60.0
+"""Seconds in which listing after listing should cost no more memory."""
+Measured = dict[str, float]
+
+
+class Row(NamedTuple):
+    key: str
+    name: str
+    unit: str
+    digits: int = 2
+
+
+ROWS = (
+    Row("sources", "sources", "", 0),
+    Row("workloads", "workloads", "", 0),
+    Row("answer_s", "start to the first answer, which says that the cluster is being listed", "s"),
+    Row("first_s", "the same request alone", "s"),
+    Row("listed_s", "start to the first page with workloads", "s"),
+    Row("listed_mb", "received for a listing", "MB", 0),
+    Row("now_s", "Now", "s"),
+    Row("held_s", "Held", "s"),
+    Row("search_s", "Find", "s"),
+    Row("source_s", "a source", "s"),
+    Row("workload_s", "a workload", "s"),
+    Row("graph_s", "a graph", "s"),
+    Row("timeline_s", "Timeline", "s"),
+    Row("stale_s", "Stale pods", "s"),
+    Row("largest_kb", "the largest page", "kB", 0),
+    Row("tabs", "tabs that listen", "", 0),
+    Row("news_s", "from the last change until the last tab has heard of it", "s"),
+    Row("page_p50_s", "Now, for the tabs that were told, half of the times", "s"),
+    Row("page_p99_s", "the same, 99 of 100 times", "s"),
+    Row("memory_mb", "memory after the first listing", "MB", 0),
+    Row("pages_mb", "memory after all pages", "MB", 0),
+    Row("calm_mb", "memory a minute of listings later", "MB", 0),
+    Row("calmer_mb", "memory two more minutes of listings later", "MB", 0),
+    Row("peak_mb", "memory, the most", "MB", 0),
+    Row("back_s", "API server restarted: until pages are new again", "s", 1),
+    Row("worst_s", "the slowest page in the meantime", "s"),
+)
+
+
+class Site:
+    """`reroll dashboard` as a process, and a browser that it knows."""
+
+    def __init__(self, kubeconfig: Path) -> None:
+        self.began = time.perf_counter()
+        command = [sys.executable, "-m", "reroll", "dashboard", "--no-browser"]
+        self.process = subprocess.Popen(
+            [*command, "--kubeconfig", str(kubeconfig), "--controller-namespace", "default"],
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        assert self.process.stdout is not None
+        found = re.search(r"http://\S+", self.process.stdout.readline())
+        if found is None:
+            raise RuntimeError("the dashboard printed no address")
+        self.entrance = found[0]
+        self.base = self.entrance.partition("/enter")[0]
+
+    def memory(self, field: str = "VmRSS") -> float:
+        """In MB."""
+        lines = Path(f"/proc/{self.process.pid}/status").read_text().splitlines()
+        return int(next(line for line in lines if line.startswith(field)).split()[1]) / 1024
+
+    def end(self) -> None:
+        self.process.send_signal(signal.SIGTERM)
+        self.process.wait(30)
+
+
+@asynccontextmanager
+async def opened(site: Site) -> AsyncIterator[aiohttp.ClientSession]:
+    jar = aiohttp.CookieJar(unsafe=True)
+    connector = aiohttp.TCPConnector(limit=0)
+    async with aiohttp.ClientSession(cookie_jar=jar, connector=connector) as browser:
+        async with browser.get(site.entrance, allow_redirects=False) as answer:
+            answer.raise_for_status()
+        yield browser
+
+
+class Look(NamedTuple):
+    status: int
+    seconds: float
+    size: int
+    text: str
+
+
+async def look(browser: aiohttp.ClientSession, site: Site, path: str) -> Look:
+    since = time.perf_counter()
+    async with browser.get(f"{site.base}{path}") as answer:
+        text = await answer.text()
+    return Look(answer.status, time.perf_counter() - since, len(text.encode()), text)
+
+
+class Bench:
+    def __init__(self, site: Site, browser: aiohttp.ClientSession, relay: Relay) -> None:
+        self.site, self.browser, self.relay = site, browser, relay
+        self.found: Measured = {}
+
+    async def first(self) -> None:
+        """Until there is something to see."""
+        one = await look(self.browser, self.site, "/")
+        self.found["answer_s"] = time.perf_counter() - self.site.began
+        self.found["first_s"] = one.seconds
+        while one.status != 200:
+            await asyncio.sleep(0.1)
+            one = await look(self.browser, self.site, "/")
+        self.found["listed_s"] = time.perf_counter() - self.site.began
+        self.found["listed_mb"] = self.relay.received / 1e6
+        self.found["memory_mb"] = self.site.memory()
+
+    async def pages(self) -> None:
+        object_ = f"{place(7)}/w-7"
+        paths = {
+            "now": "/", "held": "/held", "search": "/search?q=w-1",
+            "source": f"/source/ConfigMap/{object_}",
+            "workload": f"/workload/Deployment/{object_}",
+            "graph": f"/graph/ConfigMap/{object_}",
+            "timeline": "/timeline", "stale": "/stale",
+        }  # fmt: skip
+        largest = 0
+        for name, path in paths.items():
+            looks = [await look(self.browser, self.site, path) for _ in range(LOOKS)]
+            bad = [one for one in looks if one.status != 200]
+            if bad:
+                raise RuntimeError(f"{path}: {bad[0].status} {bad[0].text[:300]}")
+            self.found[f"{name}_s"] = max(one.seconds for one in looks)
+            say(f"{path}: {[round(one.seconds, 2) for one in looks]}")
+            largest = max(largest, *(one.size for one in looks))
+        self.found |= {"largest_kb": largest / 1e3, "pages_mb": self.site.memory()}
+
+    async def calm(self) -> None:
+        """With a reader, nothing changing."""
+        for name, seconds in (("calm_mb", CALM), ("calmer_mb", 2 * CALM)):
+            end = time.perf_counter() + seconds
+            while time.perf_counter() < end:
+                await look(self.browser, self.site, "/version")
+                await asyncio.sleep(1)
+            self.found[name] = self.site.memory()
+
+    async def crowd(self, api: Api, crowd: Crowd, tabs: int, changes: int) -> None:
+        """Every tab loads its page when it is told of news, as a browser does."""
+        heard: dict[int, float] = {}
+        times: list[float] = []
+        ready, told = asyncio.Semaphore(0), asyncio.Event()
+
+        async def tab(number: int) -> None:
+            timeout = aiohttp.ClientTimeout(total=None)
+            async with self.browser.get(f"{self.site.base}/events", timeout=timeout) as stream:
+                ready.release()
+                async for line in stream.content:
+                    if line.startswith(b"data:"):
+                        heard[number] = time.perf_counter()
+                        told.set()
+                        times.append((await look(self.browser, self.site, "/")).seconds)
+
+        listening = [asyncio.create_task(tab(number)) for number in range(tabs)]
+        try:
+            for _ in range(tabs):
+                await ready.acquire()
+            numbers, since = range(changes), time.perf_counter()
+            await change(api, numbers)
+            await crowd.all_rolled(numbers, since, LIMIT)
+            done = time.perf_counter()
+            async with asyncio.timeout(LIMIT):
+                while sum(at > done for at in heard.values()) < tabs:
+                    told.clear()
+                    await told.wait()
+            self.found["news_s"] = max(heard.values()) - done
+            await asyncio.sleep(2)
+        finally:
+            for one in listening:
+                one.cancel()
+            await asyncio.gather(*listening, return_exceptions=True)
+        cuts = statistics.quantiles(times, n=100)
+        self.found |= {"tabs": tabs, "page_p50_s": cuts[49], "page_p99_s": cuts[98]}
+
+    async def restart(self, cluster: DevCluster) -> None:
+        """Pages stay while the API server is gone, say so, and are new again after it."""
+        worst = 0.0
+        with _restarted(cluster):
+            since, said = time.perf_counter(), False
+            while True:
+                one = await look(self.browser, self.site, "/")
+                worst, outage = max(worst, one.seconds), "The cluster does not answer" in one.text
+                if one.status != 200:
+                    raise RuntimeError(f"a page was lost: {one.status}")
+                if said and not outage:
+                    break
+                said = said or outage
+                if time.perf_counter() - since > LIMIT:
+                    raise RuntimeError("pages did not get new again")
+                await asyncio.sleep(0.2)
+            self.found["back_s"] = time.perf_counter() - since
+        self.found["worst_s"] = worst
+
+
+@contextmanager
+def _restarted(cluster: DevCluster) -> Iterator[None]:
+    """The API server killed, and started anew with the same arguments; ours is ended at the end."""
+    row = next(row for row in cluster.status().rows if row.process.name == "kube-apiserver")
+    home = Path(f"/proc/{row.process.pid}")
+    command = [part.decode() for part in (home / "cmdline").read_bytes().split(b"\0")[:-1]]
+    pairs = (one.decode() for one in (home / "environ").read_bytes().split(b"\0")[:-1])
+    env, folder = dict(one.split("=", 1) for one in pairs), (home / "cwd").readlink()
+    os.kill(row.process.pid, signal.SIGKILL)
+    with (cluster.layout.logs / "kube-apiserver-again.log").open("ab") as log:
+        while True:
+            process = subprocess.Popen(command, cwd=folder, env=env, stdout=log, stderr=log)
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(2)  # Its port may not be free yet.
+                continue
+            break
+    try:
+        yield
+    finally:
+        process.kill()  # It would wait for its watches.
+        process.wait(60)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m bench.dashboard", description=__doc__)
+    parser.add_argument("--sources", type=int, default=50_000, help="(default: 50000)")
+    parser.add_argument("--workloads", type=int, default=5_000, help="(default: 5000)")
+    parser.add_argument("--changes", type=int, default=1_000, help="(default: 1000)")
+    parser.add_argument("--tabs", type=int, default=50, help="(default: 50)")
+    parser.add_argument("--markdown", action="store_true", help="the table as the docs have it")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures there too")
+    args = parser.parse_args()
+    size = Size(args.sources, args.workloads, args.changes)
+    with ground("dashboard") as cluster:
+        found = asyncio.run(_measure(cluster, size, args.tabs))
+    for row in ROWS:
+        name, text = (
+            f"{row.name}{', ' + row.unit if row.unit else ''}",
+            f"{found[row.key]:,.{row.digits}f}",
+        )
+        print(f"| {name} | {text} |" if args.markdown else f"{name:<76}{text:>10}")
+    if args.json:
+        args.json.write_text(json.dumps(found, indent=1) + "\n")
+    return 0
+
+
+async def _measure(cluster: DevCluster, size: Size, tabs: int) -> Measured:
+    replica = Replica(cluster.kubeconfig(USER), cluster.layout.logs / "reroll.log")
+    async with Api(cluster.kubeconfig()) as api, following(api) as crowd:
+        since = time.perf_counter()
+        await grow(api, Size(0, 0, 0), size)
+        await settled(api, size.workloads)
+        say(f"{size} made in {time.perf_counter() - since:.0f} s")
+        replica.start(*FLAGS)
+        await crowd.until(lambda: len(crowd.adopted) >= size.workloads, LIMIT)
+        say("all are on record")
+        try:
+            with Relay(cluster.kubeconfig(), cluster.layout.logs) as relay:
+                return await _on(cluster, api, crowd, relay, (size, tabs))
+        finally:
+            replica.stop()
+
+
+async def _on(
+    cluster: DevCluster, api: Api, crowd: Crowd, relay: Relay, wanted: tuple[Size, int]
+) -> Measured:
+    size, tabs = wanted
+    site = Site(relay.kubeconfig)
+    try:
+        async with opened(site) as browser:
+            one = Bench(site, browser, relay)
+            one.found |= {"sources": size.sources, "workloads": size.workloads}
+            for step in (one.first(), one.pages(), one.calm()):
+                await step
+                say(json.dumps(one.found))
+            await one.crowd(api, crowd, tabs, size.changes)
+            say(json.dumps(one.found))
+            await one.restart(cluster)
+            one.found["peak_mb"] = site.memory("VmHWM")
+            return one.found
+    finally:
+        site.end()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,1 @@
+"""How changes propagate, for people."""

@@ -1,0 +1,1 @@
+"""`reroll windows`: what is open, until when, and when it opens next."""

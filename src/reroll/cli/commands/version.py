@@ -1,0 +1,15 @@
+"""`reroll version`: which one this is."""
+
+import argparse
+
+from reroll import __version__
+from reroll.cli.errors import Exit
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.description = "Print the version of this program, as `reroll --version` does."
+
+
+def run(_: argparse.Namespace) -> int:
+    print(f"reroll {__version__}")
+    return Exit.OK

@@ -1,0 +1,1 @@
+"""How people come in: each module is one way of knowing who asks."""

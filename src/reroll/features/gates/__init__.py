@@ -1,0 +1,1 @@
+"""Asks the gates of the config file, while somebody waits for them."""

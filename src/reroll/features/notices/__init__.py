@@ -1,0 +1,1 @@
+"""Notices: people and systems are told what needs them, once per change."""

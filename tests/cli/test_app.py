@@ -1,0 +1,69 @@
+"""The command line as a whole: what it lists, and what it says to a word that it does not know."""
+
+import pytest
+
+from reroll import __version__
+from reroll.cli.app import COMMANDS, GROUPS, parser_for, run
+from reroll.cli.errors import CommandError, Exit
+from reroll.cli.targets import targets, workload_target
+
+
+def test_the_help_lists_every_command_under_a_heading() -> None:
+    text = parser_for([]).format_help()
+
+    lines = [line.split() for line in text.splitlines()]
+    assert [line[0] for line in lines if line and line[0] in COMMANDS] == [*COMMANDS]
+    assert all(f"\n{heading}:\n" in text for heading in GROUPS)
+    assert max(map(len, text.splitlines())) <= 80
+    assert "docs/" not in text, "an installed user has no such folder"
+
+
+@pytest.mark.parametrize(
+    ("word", "said"),
+    [
+        ("docter", "did you mean `reroll doctor`?"),
+        ("xyz", "`reroll --help` lists them"),
+    ],
+)
+def test_a_command_that_there_is_not_is_a_sentence(
+    word: str, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run([word]) == Exit.USAGE
+    assert capsys.readouterr().err == f"reroll: there is no command {word!r}; {said}\n"
+
+
+def test_the_version_is_a_command_too(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["version"]) == Exit.OK
+    assert capsys.readouterr().out == f"reroll {__version__}\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "meant"),
+    [
+        (["deployment", "web"], ("deployment/web",)),
+        (["deploy", "web", "api"], ("deploy/web", "deploy/api")),
+        (["deploy/web", "sts/db"], ("deploy/web", "sts/db")),
+        (["web"], ("web",)),
+        ([], ()),
+    ],
+)
+def test_a_kind_and_names_are_taken_as_kubectl_takes_them(
+    words: list[str], meant: tuple[str, ...]
+) -> None:
+    assert targets(words) == meant
+
+
+@pytest.mark.parametrize(
+    ("word", "said"),
+    [
+        ("web", "write KIND/NAME, such as deployment/web"),
+        ("pod/web-1", "name what makes the pod"),
+        ("configmap/app", "`reroll graph configmap/app` shows who uses it"),
+        ("secret/db", "`reroll graph secret/db` shows who uses it"),
+        ("widget/x", "write KIND/NAME with one of deployment"),
+    ],
+)
+def test_what_is_no_workload_is_told_what_to_write(word: str, said: str) -> None:
+    with pytest.raises(CommandError, match="names no workload") as caught:
+        workload_target(word)
+    assert said in str(caught.value)

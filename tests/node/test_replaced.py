@@ -1,0 +1,58 @@
+"""Deploys that replace whole objects, and pods that were stale before: what the processes have."""
+
+import json
+import time
+from collections.abc import Callable
+
+from tests.node.serving import PATIENCE, ServingStage, serving
+from tests.scenarios.rolling import Command
+from tests.scenarios.stage import ENABLED, Controller, eventually
+from tests.support import build
+from tests.support.tools import Tool
+
+from reroll.cli.errors import Exit
+
+MODE = {"name": "MODE", "valueFrom": {"configMapKeyRef": {"name": "app", "key": "mode"}}}
+SECOND = 1.1
+"""Kubernetes tells whole seconds."""
+
+
+def test_every_change_of_a_deploy_that_replaces_objects_reaches_the_processes(
+    stage: ServingStage, controller: Callable[..., Controller], kubectl: Tool
+) -> None:
+    """`kubectl replace` writes both objects without what anybody added, the record among it."""
+    web = build.deployment(replicas=2, annotations=ENABLED, **serving([MODE]))
+    where = ("--namespace", stage.namespace, "-f", "-")
+    stage.make(build.configmap("app", {"mode": "one"}), web)
+    controller()
+    stage.adopted(web)
+    stage.settled(web)
+
+    for value in ("two", "three"):
+        for one in (build.configmap("app", {"mode": value}), web):
+            kubectl("replace", *where, input=json.dumps(one))
+        stage.variable_is(web, "MODE", value)
+    stage.settled(web)
+
+
+def test_pods_that_were_stale_before_it_opted_in_are_told_and_replaced_on_request(
+    stage: ServingStage, controller: Callable[..., Controller], sync: Command
+) -> None:
+    web = build.deployment(replicas=2, **serving([MODE]))
+    stage.make(build.configmap("app", {"mode": "old"}), web)
+    stage.settled(web)
+    stage.variable_is(web, "MODE", "old")
+    time.sleep(SECOND)
+    stage.change("ConfigMap", "app", mode="new")
+    stage.api.patch(stage.path(web), {"metadata": {"annotations": ENABLED}})
+    controller()
+    stage.adopted(web)
+
+    told = sync("-o", "json").json["workloads"]
+    assert [(one["result"], one["reason"]) for one in told] == [("nothing to do", "PodsOlder")]
+    assert set(stage.answers(web, "/env/MODE")) == {"old"}
+
+    done = sync("--stale", "--wait", "--timeout", "5m")
+    assert done.code == Exit.OK, done.out + done.err
+    eventually(lambda: set(stage.answers(web, "/env/MODE")) == {"new"}, "both are new", PATIENCE)
+    assert sync("--wait", "--exit-code").code == Exit.NOTHING
