@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from tests.scenarios.rolling import Command
 from tests.scenarios.stage import Controller, Stage, again, alone, eventually
 from tests.scenarios.test_jobs import LONG, RECREATE, RUNNING, TRIGGER, is_anew, jobs, kept, uid
 from tests.support import build
@@ -15,6 +16,7 @@ from tests.support.faultproxy import FaultProxy
 from tests.support.faults import Answer, Match
 from tests.support.tools import Tool
 
+from reroll.cli.errors import Exit
 from reroll_dev.api import path_to
 
 Start = Callable[..., Controller]
@@ -215,6 +217,26 @@ def test_a_job_that_its_owner_deleted_first_does_not_come_back_after_a_restart(
     eventually(lambda: not kept(stage), "nothing is written down any more")
     let_go(stage)
     eventually(lambda: not jobs(stage), "it is gone")
+
+
+def test_a_command_takes_up_no_job_that_it_was_not_asked_for(
+    stage: Stage,
+    controller: Start,
+    sync: Command,
+    fault_proxy: FaultProxy,
+    reroll_kubeconfig: Path,
+) -> None:
+    task = lasting(stage)
+    old = uid(stage, task)
+    proxied = partial(controller, kubeconfig=fault_proxy.kubeconfig(reroll_kubeconfig))
+    delayed(stage, task, proxied, fault_proxy).kill()
+
+    assert sync("-l", "of=another").code == Exit.OK
+    assert (len(kept(stage)), is_leaving(stage, task)) == (1, False)
+
+    let_go(stage)
+    assert sync().code == Exit.OK
+    assert (kept(stage), is_anew(stage, task, old)) == ([], True)
 
 
 def test_a_pod_that_was_made_when_its_job_was_deleted_does_not_keep_the_job_from_coming_back(

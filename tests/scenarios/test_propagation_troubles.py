@@ -170,16 +170,15 @@ def test_neither_cooldown_nor_soak_nor_limits_delay_the_way_back_or_a_release(
         eventually(lambda: pins(stage, slow), "the other is pinned")
         stage.settled(slow)
         play.change("bad")
-        play.until("rolls with it", v="")
+        play.rolls()  # Before that a cooldown would delay the roll itself.
         stage.annotate(web, cooldown="1h")
         file.write_text(json.dumps({"limits": {"cluster": 1}}))
         again(play.one)
         play.is_back()
         eventually(lambda: (stage.record(slow).get("trial") or {}).get("of"), "it is under way")
 
-        n = stage.record(web)["n"]
         release("deployment/web")
-        stage.rolled(web, since=n + 1)
+        play.rolls()
         play.until("fails again", v="failed", back=True)
         play.is_back()
 

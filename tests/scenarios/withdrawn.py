@@ -111,6 +111,10 @@ class Play:
 
         return eventually(holds, f"{self.web['metadata']['name']} {what}")
 
+    def rolls(self) -> None:
+        """Wait until it has rolled with another content than the good one."""
+        eventually(lambda: self.pins not in {"", self.good}, "it rolls")
+
     def is_back(self, timeout: float = 90.0) -> None:
         """At the good content, healthy, and it stays there."""
         eventually(lambda: self.trial.get("b") == "healthy", "it is healthy again", timeout)

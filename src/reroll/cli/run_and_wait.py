@@ -140,15 +140,18 @@ class Session:
             for key, job in jobs.items():
                 if row is None or namespaces.that_counts(key.namespace) is None:
                     continue
+                if not self._listing.chosen(row, job):
+                    continue
                 if (work := known.get(key)) is None:
                     work = Work(row, job, Plan(Reason.CONTINUED, _TAKEN_UP))
                     works.append(work)
                 work.is_pending_job = True
+                self.run.executor.jobs.take_up(key)
 
     async def _beside(self, works: Sequence[Work], act: Callable[[], Awaitable[None]]) -> None:
         tasks = [asyncio.create_task(self._recorder.run())]
         if any(work.is_pending_job or work.plan.has(RecreateJob) for work in works):
-            tasks.append(asyncio.create_task(self.run.replace_jobs(self._view.namespace)))
+            tasks.append(asyncio.create_task(self.run.replace_jobs()))
         try:
             await act()
         finally:

@@ -72,6 +72,8 @@ class Listing:
         self._runners: dict[Key, tuple[Kind, Manifest]] = {}
         self.owned: dict[Key, Key] = {}
         """What belongs to another workload, and is none itself."""
+        self.chosen: Choice = lambda *_: True
+        """What selects workloads."""
 
     def _problem(self, what: str, sentence: str) -> None:
         self._view.gaps.append(f"{what}: {sentence}")
@@ -91,6 +93,7 @@ class Listing:
         nothing is known of Secrets, which is a gap. Where nothing is digested with a key, none is
         read.
         """
+        self.chosen = chosen
         await self._namespaces()
         found = await self._list(chosen, frozenset(kinds) or frozenset(self.kinds))
         if supposing:

@@ -229,9 +229,9 @@ class Run:
 
     # Jobs that are replaced
 
-    async def replace_jobs(self, namespace: str | None) -> None:
-        """Replace the Jobs that are written down, until cancelled."""
-        await self.executor.jobs.run((namespace,), self._job_reported)
+    async def replace_jobs(self) -> None:
+        """Replace the Jobs of this run that are written down, until cancelled."""
+        await self.executor.jobs.run((), self._job_reported)
 
     def _job_reported(self, report: Report) -> None:
         self.publish(report)

@@ -46,7 +46,7 @@ from reroll.engine.strategies.job_documents import (
     name_of_run,
     running,
 )
-from reroll.engine.strategies.pending_jobs import PENDING_JOB, PendingJob
+from reroll.engine.strategies.pending_jobs import PENDING_JOB, PendingJob, written_down
 from reroll.engine.world import World
 from reroll.kube import api, resources, wire
 from reroll.kube.client import Client
@@ -116,7 +116,7 @@ class Jobs:
         write_marks(job["spec"]["template"], action.marks)
         _pin(job["spec"]["template"], workload, action)
         revisions = resources.CONTROLLER_REVISIONS
-        pending = Key(revisions.kind, turn.key.namespace, f"{turn.key.name[:240]}-reroll-job")
+        pending = written_down(turn.key)
         body = {
             "apiVersion": revisions.api_version,
             "kind": revisions.kind,
@@ -142,7 +142,11 @@ class Jobs:
     # Jobs that are written down
 
     async def run(self, namespaces: tuple[str | None, ...], publish: Publish) -> None:
-        """Replace the Jobs that are written down, also by an earlier process; publish reports."""
+        """Replace the Jobs that are written down; publish reports.
+
+        Also those that an earlier process wrote down in these namespaces, see `take_up` for single
+        ones.
+        """
 
         async def reconcile(pending: Key) -> float | None:
             outcome = await self._reconcile(pending)
@@ -164,6 +168,10 @@ class Jobs:
         finally:
             self._turns.clear()
             self._leaving.clear()
+
+    def take_up(self, job: Key) -> None:
+        """Go on with a Job that an earlier process wrote down."""
+        self._queue.add(written_down(job))
 
     async def _find(self, namespace: str | None) -> None:
         """Queue what an earlier process left."""

@@ -68,6 +68,11 @@ class PendingJob(msgspec.Struct, gc=False):
         return ours is not None and its is not None and its < ours
 
 
+def written_down(job: Key) -> Key:
+    """The ControllerRevision of a Job that is being replaced."""
+    return Key(resources.CONTROLLER_REVISIONS.kind, job.namespace, f"{job.name[:240]}-reroll-job")
+
+
 async def find(client: Client, namespace: str | None) -> dict[Key, Manifest]:
     """The Jobs as they shall be, with the uid that they had."""
     jobs = {}
@@ -81,5 +86,7 @@ async def find(client: Client, namespace: str | None) -> dict[Key, Manifest]:
             except Malformed:
                 continue  # No Job can be made of it.
             job.metadata.namespace, job.metadata.uid = pending.metadata.namespace, pending.data.uid
-            jobs[Key(resources.JOBS.kind, job.metadata.namespace, job.metadata.name)] = job
+            key = Key(resources.JOBS.kind, job.metadata.namespace, job.metadata.name)
+            if written_down(key).name == pending.metadata.name:
+                jobs[key] = job
     return jobs
