@@ -223,6 +223,7 @@ def test_a_version_that_is_too_old_is_told(helm: Tool) -> None:
     assert ">=1.28" in str(told.value)
 
 
+@pytest.mark.cluster  # helm is built with the control plane
 @pytest.mark.parametrize("version", ["helm", "helm4"])
 def test_lint_finds_nothing(request: pytest.FixtureRequest, version: str, tmp_path: Path) -> None:
     helm: Tool = request.getfixturevalue(version)

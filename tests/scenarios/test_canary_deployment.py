@@ -132,6 +132,7 @@ def test_killed_at_every_step_a_canary_comes_to_the_same_end(
 ) -> None:
     stage.make(build.configmap())
     web = stage.make(a_web(soak="1s"))
+    stage.settled(web)
     one = alone(controller)
     pinned(stage, [web])
     old = pin(stage, web)
@@ -149,12 +150,13 @@ def test_killed_at_every_step_a_canary_comes_to_the_same_end(
     stage.settled(web)
     assert len(stage.revisions(web)) == 3  # Without pins, with the first, with this one.
 
-    give_up_after(stage, web, 2)
     sicken(stage, web, "crashloop")
-    before = untouched(stage, web)
     change(stage, "bad")
+    killed_at_each({"the canary is made": made}, one, stage, web)
+    for each in (web, canary(stage) or {}):  # Only now: it must not be judged before it is seen.
+        give_up_after(stage, each, 2)
+    before = untouched(stage, web)
     steps = {
-        "the canary is made": made,
         "there is a verdict": verdict,
         "it is being deleted": goes,
     }

@@ -60,7 +60,7 @@ def test_two_bad_contents_lead_back_to_the_good_one_until_the_source_changes(
 
 
 STEPS: dict[str, dict[str, object]] = {
-    "rolled": {"v": "", "back": ""},
+    "rolled": {},
     "failed": {"v": "failed"},
     "went back": {"back": True},
     "was healthy again": {"b": "healthy"},
