@@ -23,7 +23,7 @@ PLAN = "reroll plan -n shop --with debug.yaml"
 PLUGIN = f"kubectl {PLAN}"
 """The same command."""
 CODES = {PLAN: Exit.WOULD_ROLL, PLUGIN: Exit.WOULD_ROLL, FAILURE.command: Exit.ROLLED_BACK}
-SOON = "6s"
+SOON = "15s"
 """In which pods that never get ready are there at least, also on a busy machine."""
 Shell = Callable[[Step], None]
 

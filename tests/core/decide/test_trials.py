@@ -27,6 +27,7 @@ from tests.core.decide.trial_cases import (
     FAILED,
     GOES_ON,
     OTHER,
+    OVER,
     READ,
     SECRET,
     THREE,
@@ -37,9 +38,11 @@ from tests.core.decide.trial_cases import (
 )
 
 from reroll.core.decide.actions import GoBack, ReadTemplateWriters, SetMarks
+from reroll.core.decide.chains import decide
 from reroll.core.decide.pin_state import released
 from reroll.core.model.gates import Answer, GateReading
 from reroll.core.model.key import Key
+from reroll.core.model.moment import Moment
 from reroll.core.model.pace import Limits, OnFailure, Pace, SourcePace
 from reroll.core.model.record import Record, Trial
 from reroll.core.observe.health import Health, State
@@ -85,6 +88,38 @@ def test_a_template_that_nobody_watched_has_no_verdict_before_its_writers_are_re
     assert plan.record is not None
     assert plan.record.trial is not None
     assert plan.record.trial.v == "unjudged"
+
+
+NEWER = {"template": Moment(310, 311)}
+"""Its template was written after `THIRD`, and a controller saw both."""
+THIRD = content({"a": "3"}, Moment(300, 305))
+
+
+@pytest.mark.parametrize(
+    ("facts", "before", "after"),
+    [
+        (UNDER_WAY, Trial([ENTRY]), Trial([ENTRY])),
+        (OVER, Trial([ENTRY], v="healthy", at=NOW), Trial([ENTRY])),
+        (UNDER_WAY, Trial([SECRET], v="healthy", at=NOW), Trial([ENTRY], ok=[SECRET])),
+        (UNDER_WAY, Trial([SECRET]), Trial([ENTRY, SECRET])),
+        (RolloutFacts(GOES_ON, is_foreign=True), Trial([ENTRY]), None),
+        (RolloutFacts(GOES_ON, is_unwatched=True), Trial([ENTRY]), None),
+    ],
+    ids=["under way", "over", "another is proved", "another is not", "foreign", "unwatched"],
+)
+def test_a_content_that_came_while_it_rolled_is_on_trial_with_the_same_pods(
+    facts: RolloutFacts, before: Trial, after: Trial | None
+) -> None:
+    """They were made after it came, so it does not roll again, and who waits for it has to know."""
+    last = record({APP: TWO, DB: DB_ONE}, None, trial=before, rolled=NOW)
+    seen = {"policy": msgspec.structs.replace(EAGER, pace=BACK), "changes": NEWER}
+    look = build.snapshot({APP: THIRD, DB: DB_ONE}, last, governed=True, rollout=facts, **seen)
+
+    plan = decide(look, NOW)
+
+    assert plan.reason is Reason.ROLLED_ELSEWHERE
+    assert plan.record is not None
+    assert plan.record.trial == after
 
 
 @pytest.mark.parametrize("trial", [Trial([ENTRY], v="healthy"), Trial([ENTRY], sick=True)])

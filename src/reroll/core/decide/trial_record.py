@@ -43,6 +43,23 @@ def trial_fields(case: Case) -> RecordFields:
     return {"trial": trial, "good": good, "mark": workload.marks.get(STAMP) if good else None}
 
 
+def carried_on(case: Case) -> Trial | None:
+    """The trial of a roll of ours whose pods have a content that came while it was made.
+
+    Of a template that another writer changed, or that nobody watched, nothing is on trial.
+    """
+    before, facts, wanted = case.trial, case.snapshot.rollout, case.comparison.wanted
+    if before is None or before.back or not case.snapshot.governed:
+        return None
+    if facts is None or facts.is_foreign or facts.is_unwatched:
+        return None
+    entries = {change.entry for change in case.comparison.changes}
+    proved = (before.proved & wanted.keys()) - entries
+    entries |= {entry for entry in before.of if entry in wanted} - proved
+    past = sorted({*before.past} - entries)
+    return Trial(sorted(entries), sick=before.sick, past=past, ok=sorted(proved))
+
+
 def _past(case: Case) -> set[str]:
     """The entries that failed, and that its pods go on without."""
     home = case.snapshot.workload.key.namespace

@@ -30,6 +30,7 @@ from reroll.core.decide.plan import Plan, without_action
 from reroll.core.decide.roll import pin, rewriting, roll
 from reroll.core.decide.rollback import taken_back
 from reroll.core.decide.standing import is_pause_over
+from reroll.core.decide.trial_record import carried_on
 from reroll.core.decide.trials import fails, gave_up, next_look, on_trial
 from reroll.core.model.moment import Moment
 from reroll.core.model.names import several
@@ -248,7 +249,7 @@ def rolled_elsewhere(case: Case) -> Draft | None:
     if case.snapshot.staged:
         return None  # Only those of its canary do.
     fields: RecordFields = {"s": case.comparison.started_with, "todo": None, "declined": None}
-    fields |= case.pins.adopted(case.now) | {"trial": None}
+    fields |= case.pins.adopted(case.now) | {"trial": carried_on(case)}
     return Draft(Act.RECORD, case.recorded(Reason.ROLLED_ELSEWHERE, **fields))
 
 
