@@ -39,7 +39,7 @@ test-fast: setup ## The tests that need no control plane, in seconds
 	pytest -n 2 -m "not cluster" $(ARGS)
 
 .PHONY: test-slow
-test-slow: control-plane ## The tests that take long by nature: storms, random kills, lost quorums, releases
+test-slow: control-plane ## The tests that take long by nature: every kind and fault, kills, storms, releases
 	pytest -n $(WORKERS) --dist worksteal -m slow $(ARGS)
 	@echo "the slow tests ran"
 

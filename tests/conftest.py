@@ -107,11 +107,24 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(pytest.mark.node)
         if "prometheus_programs" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.prometheus)
+    _mark_further_cases(items)
     asked = str(config.getoption("markexpr"))
     for tier in (one for one in ON_REQUEST if one not in asked):
         left_out = [item for item in items if item.get_closest_marker(tier)]
         items[:] = [item for item in items if item not in left_out]
         config.hook.pytest_deselected(items=left_out)
+
+
+def _mark_further_cases(items: list[pytest.Item]) -> None:
+    """Of a test marked `thorough`, the first case is in every run, and the others are slow."""
+    seen: set[tuple[Path, str]] = set()
+    for item in items:
+        if item.get_closest_marker("thorough") is None:
+            continue
+        test = item.path, item.name.partition("[")[0]
+        if test in seen:
+            item.add_marker(pytest.mark.slow)
+        seen.add(test)
 
 
 def _stay_on_this_machine(event: str, args: tuple[Any, ...]) -> None:

@@ -88,6 +88,7 @@ def test_a_page_loads_nothing_from_elsewhere(site: Path) -> None:
     assert [p.name for p in pages if loads.search(p.read_text(encoding="utf-8"))] == []
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("link", ["nope.md", "guides/render.md#nope"])
 def test_a_link_to_no_page_and_to_no_heading_stops_the_build(tmp_path: Path, link: str) -> None:
     folder = copy(tmp_path)

@@ -249,6 +249,7 @@ def test_an_event_costs_the_same_however_many_there_are() -> None:
     assert work(400) < 1.2 * work(100)
 
 
+@pytest.mark.slow
 def test_a_workload_that_propagates_takes_less_than_a_kilobyte_more() -> None:
     def size(count: int, **annotations: str) -> int:
         tracemalloc.start()

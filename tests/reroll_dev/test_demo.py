@@ -39,6 +39,7 @@ def test_with_the_dashboard_it_starts_one_on_its_own_cluster() -> None:
     assert (parsed.kubeconfig, parsed.namespace, parsed.read_only) == ("/kubeconfig", None, False)
 
 
+@pytest.mark.slow
 def test_it_shows_how_a_bad_value_stops_and_goes_back(
     control_plane: Mapping[str, Path], tmp_path: Path
 ) -> None:

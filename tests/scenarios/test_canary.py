@@ -104,6 +104,7 @@ def rollouts_of(source: str, *, lent: bool) -> tuple[Object, Object]:
     return deployment, {**web, "spec": {**spec, "workloadRef": reference}}
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("rollouts")
 @pytest.mark.parametrize(("source", "lent"), CASES.values(), ids=CASES)
 def test_a_canary_keeps_old_content_in_stable_pods_until_it_is_promoted_or_aborted(

@@ -3,6 +3,7 @@
 from collections import Counter
 from typing import Any
 
+import pytest
 from tests.scenarios.on_canary import (
     Decide,
     Start,
@@ -127,6 +128,7 @@ def verdict(stage: Stage, web: Object) -> Any:
     return stage.record(web).get("canary", {}).get("v")
 
 
+@pytest.mark.slow
 def test_killed_at_every_step_a_canary_comes_to_the_same_end(
     stage: Stage, controller: Start, sync: Command
 ) -> None:
@@ -177,6 +179,7 @@ def test_killed_at_every_step_a_canary_comes_to_the_same_end(
     assert copies(stage).keys() == known.keys()
 
 
+@pytest.mark.slow
 def test_what_selects_the_pods_of_a_workload_has_those_of_its_canary_too(
     stage: Stage, controller: Start, decide: Decide
 ) -> None:

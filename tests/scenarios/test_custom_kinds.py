@@ -22,6 +22,7 @@ def sources(stage: Stage) -> None:
     stage.make(build.secret("db", {"password": "old"}))
 
 
+@pytest.mark.thorough
 @each_row
 def test_a_ready_row_adopts_quietly_and_rolls_for_what_its_objects_use(
     kind: Kind, stage: Stage, started: Callable[..., Controller]

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+import pytest
 from tests.scenarios.csi import GROUP, Driver, volume
 from tests.scenarios.stage import ENABLED, Controller, Stage, eventually
 from tests.support import build
@@ -48,6 +49,7 @@ def test_versions_that_pods_have_mounted_roll_a_workload_when_they_change(
     assert stage.record(web)["n"] == record["n"]
 
 
+@pytest.mark.slow
 def test_a_kind_whose_crd_comes_and_goes_is_picked_up_without_a_restart_and_harms_no_other(
     stage: Stage, controller: Start, driver: Driver
 ) -> None:

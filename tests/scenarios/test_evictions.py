@@ -80,6 +80,7 @@ def ready_at(pod: build.Object) -> datetime:
     return datetime.fromisoformat(conditions["Ready"]["lastTransitionTime"])
 
 
+@pytest.mark.thorough
 @for_kinds(Strategy.EVICT)
 def test_pods_are_evicted_one_by_one_each_when_the_one_before_is_ready(
     stage: Stage, controller: Start, kind: Kind, evictions: Evictions
@@ -188,6 +189,7 @@ def test_a_replacement_that_does_not_get_ready_is_told_and_the_roll_goes_on_when
     assert sorted(evictions.names()) == ["web-0", "web-1"]
 
 
+@pytest.mark.thorough
 @for_kinds(Strategy.EVICT)
 def test_a_controller_killed_in_the_middle_evicts_only_the_rest(
     stage: Stage, controller: Start, kind: Kind, evictions: Evictions

@@ -65,6 +65,7 @@ def order(running: Controller, *wanted: tuple[str, str]) -> list[tuple[str, str]
     return list(dict.fromkeys(one for one in map(pair, running.lines()) if one in wanted))
 
 
+@pytest.mark.slow
 def test_pods_that_never_answer_keep_no_roll_waiting(
     another: Callable[..., Stage], controller: Start, silent: Silent
 ) -> None:

@@ -93,6 +93,7 @@ STREAMS: dict[str, tuple[Fault, int]] = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("fault", "times"), STREAMS.values(), ids=STREAMS.keys())
 def test_a_running_watch_recovers_from(
     fault_proxy: FaultProxy, case: Case, shaky: Start, fault: Fault, times: int
@@ -124,6 +125,7 @@ ANSWERS: dict[str, Fault] = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("fault", ANSWERS.values(), ids=ANSWERS.keys())
 def test_a_watch_that_cannot_be_opened_again_at_once_recovers_from(
     fault_proxy: FaultProxy, case: Case, shaky: Start, fault: Fault
@@ -157,6 +159,7 @@ REQUESTS: dict[str, Fault] = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("fault", REQUESTS.values(), ids=REQUESTS.keys())
 def test_a_read_and_a_write_recover_from(
     fault_proxy: FaultProxy, case: Case, shaky: Start, fault: Fault
@@ -184,6 +187,7 @@ STARTS = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("fault", STARTS.values(), ids=STARTS.keys())
 def test_a_start_survives_and_makes_up_for_what_was_missed(
     fault_proxy: FaultProxy, case: Case, shaky: Start, fault: Fault
@@ -219,6 +223,7 @@ def test_an_api_server_that_is_away_for_a_while_loses_nothing(
     case.calm()
 
 
+@pytest.mark.slow
 def test_what_takes_long_to_be_allowed_or_answered_comes_in_the_end(
     fault_proxy: FaultProxy, stage: Stage, shaky: Start
 ) -> None:

@@ -78,6 +78,7 @@ def _ageless(document: Any) -> str:
     return re.sub(r"\d+[smhd] ago", "", json.dumps(document, sort_keys=True))
 
 
+@pytest.mark.slow
 def test_every_list_has_every_form(shop: Stage, run: Run) -> None:
     for name, args in LISTS.items():
         table = run(name, *args)
@@ -160,6 +161,7 @@ def test_what_audit_finds_is_restarted_on_request(shop: Stage, run: Run) -> None
     assert run("sync", "--exit-code").code == Exit.NOTHING
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", ["status", "history", "audit"])
 def test_a_watch_in_a_pipe_says_what_is_new_and_ends_with_ctrl_c(
     shop: Stage, where: tuple[str | Path, ...], run: Run, name: str

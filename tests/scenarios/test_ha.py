@@ -38,6 +38,7 @@ def lease(stage: Stage) -> dict[str, Any]:
     return spec
 
 
+@pytest.mark.slow
 def test_clocks_that_differ_by_hours_decide_nothing(stage: Stage, controller: Start) -> None:
     """Who leads is told by renewals that were seen, and which record is newer by its number."""
     web = build.deployment("web", replicas=0, uses="configmap/app", annotations=ENABLED)

@@ -72,6 +72,7 @@ def release(stage: Stage, helm: Tool) -> Release:
     return Release(stage, helm)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("rollouts", "values"), UPGRADES.values(), ids=UPGRADES.keys())
 def test_an_upgrade_that_changes(
     stage: Stage,
@@ -117,6 +118,7 @@ def test_an_upgrade_by_force_loses_no_change_of_a_workload_that_never_rolled(
     assert stage.rolled(WEB, since=number)["why"] == "ConfigChanged"
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("what", ["the ConfigMap", "the image", "all of it"])
 def test_an_upgrade_while_the_controller_is_down_that_changes(
     stage: Stage, controller: Callable[..., Controller], release: Release, what: str

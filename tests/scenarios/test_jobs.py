@@ -293,6 +293,7 @@ def test_a_quota_that_refuses_the_new_job_is_told_and_the_job_comes_when_it_allo
     eventually(lambda: running.said("ConfigChanged", "task"), "a log line tells of it")
 
 
+@pytest.mark.slow
 def test_a_finished_job_stays_finished(stage: Stage, controller: Start) -> None:
     task = build.job(annotations=RECREATE, uses="configmap/app")
     other = build.deployment("other", uses="configmap/app", annotations=ENABLED)
@@ -335,6 +336,7 @@ def test_a_job_that_ends_before_it_could_be_deleted_stays_ended(
     assert not running.said("ConfigChanged", "task")
 
 
+@pytest.mark.slow
 def test_pods_that_keep_a_deleted_job_there_are_told_and_it_is_made_anew_when_they_end(
     stage: Stage, controller: Start
 ) -> None:

@@ -40,6 +40,7 @@ def ids(stage: Stage) -> set[str]:
     return set(stage.api.get(path_to("Secret", "reroll-digest-key", stage.namespace))["data"])
 
 
+@pytest.mark.slow
 def test_a_key_is_rotated_without_a_roll_and_no_change_is_lost(
     stage: Stage, controller: Start, key: KeyCommand
 ) -> None:
@@ -135,6 +136,7 @@ def test_a_rotation_rolls_no_workload_whose_pods_use_copies(
     assert spec() != pinned
 
 
+@pytest.mark.slow
 def test_a_rotation_in_the_middle_of_evictions_evicts_no_pod_twice(
     stage: Stage, controller: Start, key: KeyCommand, evictions: Evictions
 ) -> None:

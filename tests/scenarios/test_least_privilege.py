@@ -221,6 +221,7 @@ def writable(api: Api, namespace: str) -> Iterator[None]:
     api.delete(path_of({**kind, **role}))
 
 
+@pytest.mark.slow
 def test_features_that_are_no_strategies_have_the_rights_they_use(
     install: Callable[..., Installed],
     writable: None,

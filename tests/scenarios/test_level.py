@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+import pytest
 from tests.scenarios.stage import ENABLED, Controller, Stage, a, again, alone, eventually, for_kinds
 from tests.support import build
 
@@ -73,6 +74,7 @@ def _record_of(workload: Object) -> str | None:
 # Changes that nobody heard, and changes that everybody heard ten times
 
 
+@pytest.mark.thorough
 @for_rolling_kinds
 def test_changes_while_it_was_down_roll_once_when_it_is_back(
     stage: Stage, controller: Start, kind: Kind

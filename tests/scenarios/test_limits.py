@@ -78,6 +78,7 @@ def test_annotations_of_250_kilobytes_cost_their_namespace_a_sentence_and_others
     assert len(warnings) == limits.PROBLEMS.number + 1
 
 
+@pytest.mark.slow
 def test_a_change_of_any_of_very_many_keys_rolls_and_one_key_rolls_who_names_it(
     stage: Stage, controller: Start
 ) -> None:

@@ -12,6 +12,7 @@ from reroll_dev.api import path_to
 Start = Callable[..., Controller]
 
 
+@pytest.mark.thorough
 @for_kinds(Strategy.STAMP)
 def test_a_missing_required_source_holds_the_roll_and_its_return_lets_it_go_on(
     stage: Stage, controller: Start, kind: Kind

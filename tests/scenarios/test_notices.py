@@ -97,6 +97,7 @@ def previewed(stage: Stage, config: str, cluster: DevCluster) -> list[dict[str, 
     return found
 
 
+@pytest.mark.slow
 def test_a_stop_of_many_workloads_is_one_notice_and_so_is_its_end(
     stage: Stage,
     controller: Start,

@@ -44,6 +44,7 @@ def next_second() -> None:
     time.sleep(1.1)
 
 
+@pytest.mark.thorough
 @for_rolling_kinds
 def test_a_stamp_that_somebody_removes_causes_no_second_roll(
     stage: Stage, controller: Start, kind: Kind
@@ -68,6 +69,7 @@ def test_a_stamp_that_somebody_removes_causes_no_second_roll(
     assert len(stage.revisions(web)) == 2
 
 
+@pytest.mark.thorough
 @for_kinds(Strategy.STAMP, Strategy.RESTART)
 def test_a_workload_replaced_as_it_was_made_gets_its_record_back_and_rolls_with_the_next_change(
     stage: Stage, controller: Start, kubectl: Tool, kind: Kind
@@ -92,6 +94,7 @@ def test_a_workload_replaced_as_it_was_made_gets_its_record_back_and_rolls_with_
     assert stage.rolled(web, since=record["n"])["by"] == ["configmap/app"]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("down", [False, True], ids=["while it runs", "while it is down"])
 @for_rolling_kinds
 def test_a_template_changed_after_its_source_is_the_only_roll(
@@ -122,6 +125,7 @@ def test_a_template_changed_after_its_source_is_the_only_roll(
     stage.rolled(web, since=stage.record(web)["n"] - 1)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("down", [False, True], ids=["while it runs", "while it is down"])
 @for_rolling_kinds
 def test_a_source_changed_after_the_template_still_rolls(
@@ -205,6 +209,7 @@ def sources(value: str) -> list[Object]:
     ]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("flags", [(), ("--server-side",)], ids=["by the client", "by the server"])
 @pytest.mark.parametrize(
     ("edition", "workload_first", "rollouts"),

@@ -60,6 +60,7 @@ NEEDED = [0, 1, 1, 3, 3, 3, 3, 7]
 killed = pytest.mark.parametrize("killed", [False, True], ids=["never", "at every step"])
 
 
+@pytest.mark.thorough
 @killed
 def test_a_change_goes_to_one_then_two_then_four_though_it_is_killed(
     stage: Stage,
@@ -87,6 +88,7 @@ def test_a_change_goes_to_one_then_two_then_four_though_it_is_killed(
         assert len(stage.revisions(each)) == 2
 
 
+@pytest.mark.slow
 def test_the_replica_that_takes_over_goes_on_where_the_leader_was(
     stage: Stage,
     controller: Start,
@@ -139,6 +141,7 @@ def stopped_at_the_third(stage: Stage, webs: Webs) -> None:
     assert rolled(stage, webs) == ["web-0", "web-1", "web-2"]
 
 
+@pytest.mark.slow
 def test_a_failure_stops_the_rest_though_it_is_killed_at_every_step(
     stage: Stage, controller: Start
 ) -> None:
@@ -153,6 +156,7 @@ def test_a_failure_stops_the_rest_though_it_is_killed_at_every_step(
     assert [len(stage.revisions(each)) for each in webs] == [2, 2, 2, 1]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("kind", PODS_THAT_RUN, ids=lambda kind: kind.name, indirect=True)
 def test_a_failure_stops_the_rest_and_the_next_content_goes_through(
     kind: Kind, stage: Stage, controller: Start
@@ -192,6 +196,7 @@ WAY_BACK: dict[str, Step] = {
 }
 
 
+@pytest.mark.thorough
 @killed
 def test_those_that_rolled_go_back_and_are_held_though_it_is_killed(
     stage: Stage, controller: Start, killed: bool

@@ -50,6 +50,7 @@ def slow(number: int) -> Object:
     return web(number, wave=str(number), template_annotations=late)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_spread_comes_to_its_end_once_after(
     stage: Stage, shaky: Start, fault_proxy: FaultProxy, fault: str
@@ -87,6 +88,7 @@ def test_an_api_server_that_is_away_makes_no_verdict(
     assert [len(stage.revisions(each)) for each in webs] == [2, 2]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("status", [403, 500])
 def test_pods_that_cannot_be_read_make_no_verdict(
     stage: Stage, shaky: Start, fault_proxy: FaultProxy, status: int

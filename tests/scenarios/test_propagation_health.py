@@ -48,6 +48,7 @@ def pair(**more: Any) -> list[Object]:
 # Times
 
 
+@pytest.mark.slow
 def test_a_progress_deadline_that_is_shorter_than_the_soak_time_is_no_failure(
     stage: Stage, controller: Start
 ) -> None:
@@ -61,6 +62,7 @@ def test_a_progress_deadline_that_is_shorter_than_the_soak_time_is_no_failure(
     assert took(stage, webs[0]) >= timedelta(seconds=8)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("kind", ["Deployment", "StatefulSet", "DaemonSet"])
 def test_pods_that_are_ready_count_when_they_are_available(
     stage: Stage, controller: Start, kind: str
@@ -75,6 +77,7 @@ def test_pods_that_are_ready_count_when_they_are_available(
     assert took(stage, webs[0]) >= timedelta(seconds=2)
 
 
+@pytest.mark.slow
 def test_a_custom_kind_is_judged_by_its_counts_once_its_operator_has_seen_the_change(
     stage: Stage, started: Callable[..., Controller]
 ) -> None:
@@ -121,6 +124,7 @@ def scale(stage: Stage, one: Object, replicas: int) -> None:
     stage.api.patch(f"{stage.path(one)}/scale", {"spec": {"replicas": replicas}})
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("kind", ["Deployment", "StatefulSet"])
 @pytest.mark.parametrize("phase", ["rollout", "soak"])
 def test_to_be_scaled_is_no_sickness(
@@ -144,6 +148,7 @@ def test_to_be_scaled_is_no_sickness(
     assert not one.said("Stuck")
 
 
+@pytest.mark.slow
 def test_pods_that_are_wanted_after_the_deadline_have_their_time(
     stage: Stage, controller: Start
 ) -> None:
@@ -189,6 +194,7 @@ def with_time(stage: Stage, one: Object, seconds: int) -> None:
 KINDS_OF_PODS = pytest.mark.parametrize("kind", ["Deployment", "StatefulSet", "DaemonSet"])
 
 
+@pytest.mark.thorough
 @KINDS_OF_PODS
 def test_an_image_that_cannot_be_pulled_holds_and_a_missing_key_is_a_failure_that_is_named(
     stage: Stage, controller: Start, kind: str
@@ -218,6 +224,7 @@ def test_an_image_that_cannot_be_pulled_holds_and_a_missing_key_is_a_failure_tha
     told(stage, config[1], "Stopped", "web-key", "key level")
 
 
+@pytest.mark.slow
 def test_a_quota_holds_and_takes_nothing_back(stage: Stage, controller: Start) -> None:
     webs = pair(on_failure="rollback", spec={"progressDeadlineSeconds": 2})
     stage.make(build.configmap(), *webs)
@@ -246,6 +253,7 @@ def place(stage: Stage) -> Iterator[str]:
     stage.api.patch(path, {"metadata": {"labels": {label: None}}})
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("kind", ["Deployment", "StatefulSet"])
 def test_pods_for_which_there_is_no_node_hold_and_take_nothing_back(
     stage: Stage, controller: Start, place: str, kind: str

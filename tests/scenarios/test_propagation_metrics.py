@@ -38,6 +38,7 @@ SAMPLES = {
 }
 
 
+@pytest.mark.slow
 def test_a_change_that_is_stopped_and_mended(stage: Stage, controller: Start, web: Web) -> None:
     careful = ENABLED | {"reroll.dev/max-parallel": "one"}
     sick, *others = (
@@ -76,6 +77,7 @@ def test_a_change_that_is_stopped_and_mended(stage: Stage, controller: Start, we
     assert web.metrics().get(SAMPLES["held"]) is None
 
 
+@pytest.mark.slow
 def test_a_workload_that_is_taken_back(stage: Stage, controller: Start, web: Web) -> None:
     """Each rollback counts once, though two writes and many looks tell of it."""
     stage.make(app())
@@ -97,6 +99,7 @@ def test_a_workload_that_is_taken_back(stage: Stage, controller: Start, web: Web
         eventually(lambda: shown(web, rolled_back=0, stopped=0, successes=1), "it is well")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", ["Deployment", "StatefulSet", "DaemonSet"])
 def test_a_roll_that_fails_is_told_though_nobody_asked_for_care(
     stage: Stage, controller: Start, web: Web, name: str

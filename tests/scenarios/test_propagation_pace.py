@@ -88,6 +88,7 @@ def test_no_more_than_so_many_are_under_way_at_once(
     assert most_at_once(stage, webs) == most
 
 
+@pytest.mark.slow
 def test_two_of_an_exclusive_group_are_never_under_way_at_once_whatever_they_use(
     stage: Stage, controller: Start, plan: Command
 ) -> None:
@@ -175,6 +176,7 @@ def test_a_source_says_it_for_all_that_use_it(stage: Stage, controller: Start) -
     assert most_at_once(stage, webs) == 1
 
 
+@pytest.mark.slow
 def test_rows_of_the_config_file_say_it_for_who_cannot_annotate(
     stage: Stage, controller: Start, tmp_path: Path
 ) -> None:

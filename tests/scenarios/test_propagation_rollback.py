@@ -37,6 +37,7 @@ def explain(cluster: DevCluster, namespace: str) -> Command:
     return run
 
 
+@pytest.mark.thorough
 @for_undoable_kinds
 def test_two_bad_contents_lead_back_to_the_good_one_until_the_source_changes(
     stage: Stage, controller: Start, kind: Kind
@@ -67,6 +68,7 @@ STEPS: dict[str, dict[str, object]] = {
 }
 
 
+@pytest.mark.slow
 def test_the_way_back_is_the_same_if_the_controller_is_killed_at_every_step(
     stage: Stage, controller: Start
 ) -> None:
@@ -108,6 +110,7 @@ def stripped(stage: Stage, kubectl: Tool, play: Play, how: str) -> None:
     stage.api.replace(stage.path(play.web), fresh)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("kind", "how"),
     [(DEPLOYMENT, "replace"), (STATEFULSET, "apply")],
@@ -200,6 +203,7 @@ def test_each_workload_goes_back_or_not_as_its_own_annotation_says(
 # Without revisions
 
 
+@pytest.mark.thorough
 @for_undoable_kinds
 def test_without_revisions_the_template_goes_back_and_that_is_not_all_that_is_said(
     stage: Stage, controller: Start, kind: Kind, release: Command, explain: Command

@@ -90,6 +90,7 @@ def test_a_secret_is_never_taken_back_unless_it_says_so_itself(
         assert password(stage, play.web) == play.good
 
 
+@pytest.mark.slow
 def test_an_old_credential_that_was_revoked_is_told_as_such(
     stage: Stage, controller: Start
 ) -> None:
@@ -130,6 +131,7 @@ def test_a_source_without_revisions_rolls_and_has_no_way_back(
 # Stateful sets that are stuck
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("policy", ["OrderedReady", "Parallel"])
 def test_the_stuck_pods_of_a_statefulset_are_replaced_when_it_goes_back(
     stage: Stage, controller: Start, policy: str
@@ -154,6 +156,7 @@ def test_the_stuck_pods_of_a_statefulset_are_replaced_when_it_goes_back(
 # What does not delay it
 
 
+@pytest.mark.slow
 def test_neither_cooldown_nor_soak_nor_limits_delay_the_way_back_or_a_release(
     stage: Stage, controller: Start, release: Command, tmp_path: Path
 ) -> None:
@@ -186,6 +189,7 @@ def test_neither_cooldown_nor_soak_nor_limits_delay_the_way_back_or_a_release(
 # Copies that a way back needs
 
 
+@pytest.mark.slow
 def test_the_copy_to_go_back_to_is_not_collected(
     stage: Stage, controller: Start, cluster: DevCluster
 ) -> None:
@@ -210,6 +214,7 @@ def test_the_copy_to_go_back_to_is_not_collected(
 # Templates that stay as they are
 
 
+@pytest.mark.slow
 def test_evictions_end_at_the_first_pod_that_fails_and_there_is_no_way_back(
     stage: Stage, controller: Start
 ) -> None:

@@ -66,6 +66,7 @@ def test_a_kind_of_workload_that_may_not_be_watched_is_told_and_the_others_roll(
     assert stage.record(sts) == {}
 
 
+@pytest.mark.slow
 def test_a_right_that_is_granted_later_is_used_without_a_restart(
     stage: Stage, controller: Start, kubeconfig_for: Grant
 ) -> None:
@@ -146,6 +147,7 @@ def is_refused(stage: Stage, web: build.Object) -> bool:
     return False
 
 
+@pytest.mark.thorough
 def test_a_roll_that_admission_refuses_is_told_and_made_when_it_is_let_through(
     stage: Stage, controller: Start, policy: build.Object
 ) -> None:

@@ -84,6 +84,7 @@ CLASSES: dict[str, tuple[dict[str, str], dict[str, str], bool]] = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 def test_what_pods_mounted_of_a_class_counts_as_the_workload_and_the_class_say(
     stage: Stage, controller: Start, driver: Driver
 ) -> None:

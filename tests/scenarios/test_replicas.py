@@ -190,6 +190,7 @@ def storm(stage: Stage) -> Iterator[Storm]:
         yield made
 
 
+@pytest.mark.slow
 def test_a_leader_that_is_killed_in_mid_storm_loses_nothing_and_doubles_nothing(
     storm: Storm, two: Callable[..., tuple[Controller, Controller]]
 ) -> None:

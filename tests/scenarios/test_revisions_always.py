@@ -153,6 +153,7 @@ def _revision(pod: Object) -> str:
     return found
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("mode", ["template", "admission"])
 def test_each_pod_has_what_its_template_was_made_with(
     stage: Stage, controller: Start, kubectl: Tool, installation: Installation, mode: str

@@ -42,6 +42,7 @@ def changed(stage: Stage, web: Object, **data: str) -> None:
     eventually(lambda: pins_of(stage, web) != before, "it is pinned anew")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("name", "mode"),
     [("Deployment", "admission"), ("StatefulSet", "template"), ("DaemonSet", "admission")],

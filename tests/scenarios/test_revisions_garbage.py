@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+import pytest
 from tests.scenarios.revised import (
     REVISIONS,
     contents,
@@ -53,6 +54,7 @@ def test_the_collector_of_kubernetes_takes_copies_with_the_last_revision_that_na
     eventually(lambda: not copies(stage), "all are collected")
 
 
+@pytest.mark.slow
 def test_the_jobs_of_a_cronjob_own_what_they_were_made_with(
     stage: Stage, controller: Start
 ) -> None:

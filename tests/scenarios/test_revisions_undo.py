@@ -68,6 +68,7 @@ class Played:
         assert all(contents(self.stage, pod) == {copy: {"key": value}} for pod in pods)
 
 
+@pytest.mark.thorough
 @for_undoable_kinds
 def test_an_undo_brings_the_old_content_back_and_holds_until_the_source_changes_again(
     stage: Stage, controller: Start, kubectl: Tool, kind: Kind

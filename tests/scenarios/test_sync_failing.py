@@ -35,6 +35,7 @@ def template_of(stage: Stage, manifest: dict[str, Any]) -> dict[str, Any]:
     return {**found, "metadata": {k: v for k, v in found["metadata"].items() if v}}
 
 
+@pytest.mark.thorough
 @with_rollouts
 def test_a_failed_run_goes_back_and_is_not_rolled_forward_until_the_source_changes(
     kind: Kind, stage: Stage, sync: Command, controller: Callable[..., Controller]

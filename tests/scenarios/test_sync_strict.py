@@ -193,6 +193,7 @@ def test_a_disruption_budget_is_waited_for_until_the_time_is_up(
 # Failures that stay, and going back with what others rolled
 
 
+@pytest.mark.thorough
 @with_revisions
 def test_what_the_controller_rolled_goes_back_with_all_that_rolled_for_the_same_change(
     kind: Kind, stage: Stage, sync: Command, controller: Start

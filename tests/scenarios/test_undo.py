@@ -63,6 +63,7 @@ class Played:
         assert self.stage.record(self.web)["s"] != self.first["s"]
 
 
+@pytest.mark.thorough
 @while_it
 @for_undoable_kinds
 def test_an_undo_stays_until_the_source_changes_again(

@@ -80,6 +80,7 @@ def test_a_controller_that_ends_in_the_middle_goes_on_later(
     assert schedulers(stage, web) == {"default-scheduler"}
 
 
+@pytest.mark.slow
 def test_a_repair_that_admission_refuses_is_told(stage: Stage, controller: Start) -> None:
     web = left("deployment", uses="configmap/app", annotations=IN)
     stage.make(build.configmap("app"), web)

@@ -286,5 +286,6 @@ def test_at_whatever_moment_of_a_message_it_dies_no_problem_is_untold_or_told_tw
     run(dies_of_everything(12, 1, moment))
 
 
+@pytest.mark.slow
 def test_nor_is_one_of_two_hundred_workloads() -> None:
     run(dies_of_everything(200, 2))
