@@ -216,14 +216,15 @@ def test_a_stateful_set_with_a_partition_gives_each_pod_the_content_of_its_revis
         "two pods keep the old template, and two have the new one",
     )
     _, new = revisions(stage, web, old)
-    uids = {pod["metadata"]["uid"] for pod in stage.pods(web)}
-    for pods in by_revision(stage, web).values():
-        delete(stage, pods[0])
+    first = [pods[0] for pods in by_revision(stage, web).values()]
+    for pod in first:
+        delete(stage, pod)
     scale(stage, web, 5)
+    gone = {pod["metadata"]["uid"] for pod in first}
 
     def made_anew() -> bool:
         there = {pod["metadata"]["uid"] for pod in stage.pods(web)}
-        return len(there - uids) == 3 and len(there) == 5
+        return len(there) == 5 and not there & gone
 
     eventually(made_anew, "two pods are back, and one is new")
     assert numbers(stage, web, old) == [0, 1]
