@@ -5,7 +5,7 @@ differ, never what they hold.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 import msgspec
@@ -38,7 +38,7 @@ class PinnedSource(NamedTuple):
     source: SourceName
     copy: str
     keys: tuple[str, ...] | None
-    """Those that differ from the pinned revision before; `None`: that is not known."""
+    """Those that differ from the pinned revision made before; `None`: that is not known."""
     missing: bool = False
 
 
@@ -80,18 +80,35 @@ def revision_lines(
     are those of copies by kind and name, `None` where one is gone; what may not be read is not
     among them. `runner` is the workload that makes the pods.
     """
-    found, before = [], dict[SourceName, str]()
+    found, before = [], _pins_before(revisions)
     running = [(name, {label, f"{runner}-{label}"}) for name, label in pods if label]
     for one in revisions:
+        had = before[one.name]
         pins = tuple(
-            PinnedSource(source, copy, _changed(source[0], before.get(source), copy, contents),
+            PinnedSource(source, copy, _changed(source[0], had.get(source), copy, contents),
                 contents.get((source[0], copy), {}) is None)
             for source, copy in sorted(one.pins.items())
         )  # fmt: skip
         own = tuple(sorted(name for name, labels in running if one.name in labels))
         found.append(RevisionLine(one, pins, own, is_current=one is revisions[-1]))
-        before = dict(one.pins) or before
     return found[::-1]
+
+
+def _pins_before(revisions: Iterable[RevisionTemplate]) -> dict[str, Pins]:
+    """By name, the pins of the revision that was there when each was made.
+
+    Whoever goes back to a revision gives it the highest number, and makes none: what it changed
+    when it came stays what it changed.
+    """
+    found: dict[str, Pins] = {}
+    pins: Pins = {}
+    for one in sorted(revisions, key=lambda one: (one.created or _UNDATED, one.number)):
+        found[one.name] = pins
+        pins = one.pins or pins
+    return found
+
+
+_UNDATED = datetime.min.replace(tzinfo=UTC)
 
 
 def _changed(
