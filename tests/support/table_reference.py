@@ -27,7 +27,7 @@ from reroll.core.tables.reasons import Reason
 from reroll.core.tables.rights import DEFAULT, GRANTED, Feature, Right, rights
 from reroll.core.tables.rights import Place as RightPlace
 from reroll.core.tables.source_kinds import SOURCE_KINDS
-from reroll.manifests.options import ANNOTATION, NAMES
+from reroll.manifests.options import ANNOTATION
 from reroll.settings.table import SETTINGS
 
 FOLDER = Path(__file__).parents[2] / "docs" / "reference"
@@ -135,12 +135,7 @@ def annotations() -> str:
     words = REROLL.words(Options())
     rows = [(f"`{w.key}`", w.help, f"`{w.example}`") for w in words if Place.WORKLOAD in w.places]
     on_source = [
-        *((f"`{w.key}`", w.help, f"`{w.example}`") for w in words if Place.SOURCE in w.places),
-        (
-            f"`{NAMES}`",
-            "`reroll render`: whether it gets a content name, whatever `--names` and its uses say: `always` or `never`",
-            "`never`",
-        ),
+        (f"`{w.key}`", w.help, f"`{w.example}`") for w in words if Place.SOURCE in w.places
     ]
     on_target = [
         (f"`{w.key}`", w.help, f"`{w.example}`") for w in words if Place.TARGET in w.places
