@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from tests.scenarios.pins import Installation, content
@@ -66,6 +67,8 @@ def test_going_back_to_a_revision_brings_its_content_back_and_holds_until_releas
     control = controller()
     eventually(lambda: pins_of(stage, web), "it is pinned")
     stage.settled(web)
+    pinned = datetime.now(UTC)
+    eventually(lambda: datetime.now(UTC) > pinned + timedelta(seconds=1), "revisions have an order")
     changed(stage, web, level="two")
     stage.settled(web)
 

@@ -55,3 +55,7 @@ def test_what_a_revision_changed_stays_so_when_somebody_goes_back_to_it() -> Non
     assert changed(made(0, 1), made(1, 2), made(2, 3)) == expected
     assert changed(made(0, 1), made(2, 3), made(1, 4)) == expected, "back at the second"
     assert changed(made(1, 2), made(2, 3), made(0, 4)) == expected, "back at the first"
+
+    one, two, three = (one._replace(created=begun) for one in (made(0, 4), made(1, 2), made(2, 3)))
+    once = changed(two, three, one._replace(first=1))
+    assert once == expected, "all within a second, back at the first"

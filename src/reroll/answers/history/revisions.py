@@ -15,6 +15,7 @@ from reroll.core.observe.workload import Workload
 from reroll.core.revisions.pins import Pins
 from reroll.core.revisions.templates import of_template
 from reroll.core.tables.annotations import STAMP
+from reroll.core.tables.kinds import first_number
 from reroll.kube.objects import Revision
 
 SourceName = tuple[str, str]
@@ -32,6 +33,8 @@ class RevisionTemplate(NamedTuple):
     pins: Pins
     stamp: str | None = None
     """What our own mark says in it."""
+    first: int = 0
+    """The number that it had first, where it was gone back to since and that is known."""
 
 
 class PinnedSource(NamedTuple):
@@ -65,6 +68,7 @@ def revision_template(revision: Revision) -> RevisionTemplate:
         metadata.creation_timestamp,
         pinned.pins if pinned else {},
         annotations.get(STAMP),
+        first_number(metadata.annotations, revision.revision),
     )
 
 
@@ -102,10 +106,15 @@ def _pins_before(revisions: Iterable[RevisionTemplate]) -> dict[str, Pins]:
     """
     found: dict[str, Pins] = {}
     pins: Pins = {}
-    for one in sorted(revisions, key=lambda one: (one.created or _UNDATED, one.number)):
+    for one in sorted(revisions, key=_made):
         found[one.name] = pins
         pins = one.pins or pins
     return found
+
+
+def _made(one: RevisionTemplate) -> tuple[datetime, int]:
+    """By when it was made; Kubernetes tells whole seconds."""
+    return one.created or _UNDATED, one.first or one.number
 
 
 _UNDATED = datetime.min.replace(tzinfo=UTC)
