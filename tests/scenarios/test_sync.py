@@ -51,7 +51,7 @@ def test_every_kind_is_adopted_then_rolled_and_waited_for_and_then_there_is_noth
     assert "horse" not in rolled.out + rolled.err
 
     again = sync("--wait", "--exit-code")
-    assert (again.code, again.out) == (Exit.NOTHING, f"{len(workloads)} unchanged\n")
+    assert (again.code, again.out) == (Exit.NOTHING, f"{len(workloads)} workloads unchanged\n")
     assert sync().code == Exit.OK
 
 
