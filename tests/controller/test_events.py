@@ -147,6 +147,16 @@ async def test_what_became_of_a_change_is_told_with_its_source_and_costs_no_even
     )
 
 
+async def test_a_rollout_that_takes_another_change_with_it_is_complete_for_both() -> None:
+    later = AT + timedelta(seconds=10)
+    second = msgspec.structs.replace(rolled("web"), at=later, sources=(MAP._replace(name="db"),))
+
+    *_, app, db = await sent(rolled("web"), second, ended("web", 30))
+
+    assert app["message"] == "its change rolled Deployment web; complete: Deployment web after 30s"
+    assert db["message"] == "its change rolled Deployment web; complete: Deployment web after 20s"
+
+
 async def test_a_rollout_that_ends_later_is_another_event_on_the_source() -> None:
     recorder = Kept()
     running = asyncio.create_task(recorder.run())

@@ -167,17 +167,17 @@ class Recorder(Sink):
         self._idle.set()
         self._sources: dict[Key, dict[str, list[str]]] = {}
         """Of each: the workloads, by what was done to them."""
-        self._began: dict[Key, tuple[datetime, tuple[Key, ...]]] = {}
-        """Rolls whose end is not known: since when, and the sources that they were for."""
+        self._began: dict[Key, dict[Key, datetime]] = {}
+        """Workloads whose rollout is not known to be over: when they rolled for which source."""
 
     def report(self, report: Report) -> None:
         if report.reason not in _ENDED:
             return
-        began = self._began.pop(report.key, None)
-        if began and report.reason in _COMPLETE:
-            seconds = (report.at - began[0]).total_seconds()
+        began = self._began.pop(report.key, {})
+        for source, at in began.items() if report.reason in _COMPLETE else ():
+            seconds = (report.at - at).total_seconds()
             name = f"{report.key.kind} {report.key.name} after {seconds:.0f}s"
-            self._gather_for(began[1], COMPLETE, name)
+            self._gather_for((source,), COMPLETE, name)
 
     def forget(self, key: Key) -> None:
         self._began.pop(key, None)
@@ -196,7 +196,8 @@ class Recorder(Sink):
             name = f"{report.key.kind} {report.key.name}"
             self._gather_for(report.sources, report.done.removesuffix(": "), name)
             if report.strategy in JUDGED:
-                self._began[report.key] = report.at, report.sources
+                began = dict.fromkeys(report.sources, report.at)
+                self._began.setdefault(report.key, {}).update(began)
 
     def _gather_for(self, sources: Iterable[Key], done: str, name: str) -> None:
         for source in sources:
