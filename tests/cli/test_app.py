@@ -1,6 +1,7 @@
 """The command line as a whole: what it lists, and what it says to a word that it does not know."""
 
 import pytest
+from tests.support.command import reroll
 
 from reroll import __version__
 from reroll.cli.app import COMMANDS, GROUPS, parser_for, run
@@ -67,3 +68,22 @@ def test_what_is_no_workload_is_told_what_to_write(word: str, said: str) -> None
     with pytest.raises(CommandError, match="names no workload") as caught:
         workload_target(word)
     assert said in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("approve", "configmap/app"),
+        ("reject", "configmap/app", "--reason", "no"),
+        ("promote", "deployment/web"),
+        ("abort", "deployment/web"),
+        ("revisions", "deployment/web"),
+    ],
+    ids=lambda command: command[0],
+)
+def test_what_is_about_named_objects_does_not_offer_all_namespaces(
+    command: tuple[str, ...],
+) -> None:
+    done = reroll(*command, "-A")
+    assert done.code == Exit.USAGE
+    assert "unrecognized arguments: -A" in done.err

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import msgspec
@@ -43,6 +44,7 @@ async def sent(*reports: Report, problem: Problem | None = None) -> list[dict[st
     recorder = Kept()
     running = asyncio.create_task(recorder.run())
     for report in reports:
+        recorder.report(report)
         recorder.news(report)
         if problem:
             recorder.problems(report, (problem,))
@@ -96,7 +98,7 @@ async def test_a_roll_is_an_event_on_the_workload_and_one_on_its_source() -> Non
 
 async def test_a_source_is_told_what_was_done_to_each_of_its_users() -> None:
     done = {
-        "api": "its pods are asked to reload: ",
+        "api": "asking 2 pods to reload: ",
         "nightly": "its next run uses it: ",
         "web": "rolled: ",
     }
@@ -111,9 +113,80 @@ async def test_a_source_is_told_what_was_done_to_each_of_its_users() -> None:
 
     assert source["message"].split("; ") == [
         "its change rolled Deployment web",
-        "Deployment api: its pods are asked to reload",
+        "Deployment api: asking 2 pods to reload",
         "Deployment nightly: its next run uses it",
     ]
+
+
+AT = datetime(2026, 11, 17, tzinfo=UTC)
+
+
+def rolled(name: str, strategy: str = "stamp") -> Report:
+    report = a_report(Reason.CONFIG_CHANGED, Result.DONE, strategy, name)
+    return msgspec.structs.replace(report, done="rolled: ", at=AT)
+
+
+def ended(name: str, seconds: float, reason: Reason = Reason.COMPLETE) -> Report:
+    result = Result.DONE if reason is Reason.FINISHED else Result.NOTHING
+    at = AT + timedelta(seconds=seconds)
+    return msgspec.structs.replace(a_report(reason, result, name=name), at=at)
+
+
+async def test_what_became_of_a_change_is_told_with_its_source_and_costs_no_event_more() -> None:
+    names = [f"web-{n}" for n in range(7)]
+    reports = [*map(rolled, names), *(ended(name, 12 + n) for n, name in enumerate(names))]
+
+    *rolls, source = await sent(*reports, rolled("db", "evict"), ended("db", 40, Reason.FINISHED))
+
+    assert len(rolls) == 8, "one for each roll, none for its end"
+    assert (source["type"], source["reason"]) == ("Normal", "ConfigChanged")
+    assert source["message"].split("; ")[1] == (
+        "complete: Deployment web-0 after 12s, Deployment web-1 after 13s,"
+        " Deployment web-2 after 14s, Deployment web-3 after 15s, Deployment web-4 after 16s"
+        " and 3 more"
+    )
+
+
+async def test_a_rollout_that_takes_another_change_with_it_is_complete_for_both() -> None:
+    later = AT + timedelta(seconds=10)
+    second = msgspec.structs.replace(rolled("web"), at=later, sources=(MAP._replace(name="db"),))
+
+    *_, app, db = await sent(rolled("web"), second, ended("web", 30))
+
+    assert app["message"] == "its change rolled Deployment web; complete: Deployment web after 30s"
+    assert db["message"] == "its change rolled Deployment web; complete: Deployment web after 20s"
+
+
+async def test_a_rollout_that_ends_later_is_another_event_on_the_source() -> None:
+    recorder = Kept()
+    running = asyncio.create_task(recorder.run())
+    recorder.news(rolled("web"))
+    await asyncio.wait_for(recorder.flush(), 30)
+    recorder.report(ended("web", 95))
+    await asyncio.wait_for(recorder.flush(), 30)
+    running.cancel()
+
+    *_, source = recorder.sent
+    assert source["involvedObject"]["kind"] == "ConfigMap"
+    assert (source["type"], source["reason"]) == ("Normal", "Complete")
+    assert source["message"] == "complete: Deployment web after 95s"
+
+
+@pytest.mark.parametrize(
+    "reports",
+    [
+        [ended("web", 12)],
+        [rolled("web", "notify"), ended("web", 12)],
+        [rolled("web"), ended("web", 12, Reason.FAILING), ended("web", 90)],
+        [rolled("web"), ended("web", 12, Reason.HEALTHY), ended("web", 90)],
+    ],
+    ids=["not ours", "nothing was replaced", "failed", "judged"],
+)
+async def test_a_rollout_that_is_not_that_of_a_roll_or_told_otherwise_is_not_told_again(
+    reports: list[Report],
+) -> None:
+    """A Deployment that is scaled has a rollout too."""
+    assert not [event for event in await sent(*reports) if "complete" in event["message"]]
 
 
 @pytest.mark.parametrize(

@@ -44,6 +44,16 @@ def test_nothing_of_a_value_is_kept(keyring: dict[str, bytes] | None) -> None:
     assert value not in repr(kept)
 
 
+def test_a_key_of_ours_that_means_nothing_on_a_source_is_told_with_a_suggestion() -> None:
+    names = ("reroll.dev/sok", "reroll.dev/soak", "reroll.dev/enabled", "reroll.dev/names", "sok")
+    metadata = {"name": "app", "annotations": dict.fromkeys(names, "1m")}
+    source = msgspec.json.decode(msgspec.json.encode({"metadata": metadata}), type=Source)
+
+    found = content(source, None, Moment()).problems
+
+    assert found == (("reroll.dev/sok", "means nothing; did you mean reroll.dev/soak?"),)
+
+
 ODD = {"a list": b"[]", "a number": b"5", "numbers": b'{"a":1}', "no UTF-8": b'{"a":"\xff"}'}
 
 

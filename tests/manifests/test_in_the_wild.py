@@ -215,10 +215,10 @@ def in_kustomize(text: str, previous: str, prefix: str) -> dict[str, Any]:
     return configmap(text, annotations=notes)
 
 
-def test_a_source_is_found_by_the_name_that_it_had_before() -> None:
-    inside = stream(
-        in_kustomize("prod-base-app", "app,base-app", "base-,prod-"), deployment("web", APP)
-    )
+@pytest.mark.parametrize("previous", ["app,base-app", "app,app,base-app"])
+def test_a_source_is_found_by_the_name_that_it_had_before(previous: str) -> None:
+    """A step that gives it a namespace leaves the name, and kustomize writes it down again."""
+    inside = stream(in_kustomize("prod-base-app", previous, "base-,prod-"), deployment("web", APP))
     outside = stream(
         configmap("prod-base-app"), deployment("web", env_from("ConfigMap", "prod-base-app"))
     )

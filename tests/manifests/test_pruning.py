@@ -7,10 +7,11 @@ from hypothesis import given
 from tests.manifests.manifests import KEY, as_json, configmap, deployment, env_from, secret, stream
 from tests.manifests.test_properties import FEW, documents
 
+from reroll.core.tables.annotations import NAMES
 from reroll.manifests.content_names import ContentNames
 from reroll.manifests.editing import apply_edits
 from reroll.manifests.model import Input
-from reroll.manifests.options import NAMES, Options
+from reroll.manifests.options import Options
 from reroll.manifests.pruning import may_request_names
 from reroll.manifests.read import read
 from reroll.manifests.render import checksum_edits

@@ -73,11 +73,13 @@ AFFIXES = {
 }
 
 
+@pytest.mark.parametrize("below", [{}, {"namePrefix": "base-"}], ids=["plain", "prefixed"])
 @pytest.mark.parametrize("names", [False, True], ids=["checksums", "names"])
 @pytest.mark.parametrize("affixes", AFFIXES.values(), ids=AFFIXES)
 def test_a_function_of_kustomize_knows_sources_by_their_names_of_before(
     affixes: dict[str, str],
     names: bool,
+    below: dict[str, str],
     tmp_path: Path,
     kustomize: Tool,
     monkeypatch: pytest.MonkeyPatch,
@@ -94,7 +96,7 @@ def test_a_function_of_kustomize_knows_sources_by_their_names_of_before(
     function["metadata"] = {"name": "reroll", "annotations": notes}
     files = {
         base / "all.yaml": stream(configmap(), secret(), web),
-        base / "kustomization.yaml": stream({"resources": ["all.yaml"], "namePrefix": "base-"}),
+        base / "kustomization.yaml": stream({"resources": ["all.yaml"], **below}),
         top / "reroll.yaml": stream(function),
         tmp_path / "plain" / "kustomization.yaml": stream({"resources": ["../base"], **affixes}),
     }

@@ -97,6 +97,8 @@ def test_pods_are_evicted_one_by_one_each_when_the_one_before_is_ready(
 
     stage.change("ConfigMap", "app", key="new")
     stage.rolled(web, since=first)
+    (event,) = eventually(lambda: stage.events(web, "ConfigChanged"), "the roll is an Event")
+    assert event["message"] == "evicting 3 pods: configmap/app changed (key)"
     finished(stage, web)
     new = replaced(stage, web, old)
 

@@ -18,7 +18,7 @@ from reroll.cli.errors import Exit
 from reroll_dev.cluster import DevCluster
 
 PAGE = (DOCS / "guides" / "pipeline.md").read_text(encoding="utf-8")
-[FIRST, CHANGE, [FAILURE], BY_HAND] = transcripts(PAGE)
+[LINT, FIRST, CHANGE, [FAILURE], BY_HAND] = transcripts(PAGE)
 PLAN = "reroll plan -n shop --with debug.yaml"
 PLUGIN = f"kubectl {PLAN}"
 """The same command."""
@@ -64,7 +64,8 @@ def plain(text: str) -> list[list[str]]:
 
 
 def test_the_commands_print_what_the_guide_says(shell: Shell, stage: Stage) -> None:
-    apply, first = FIRST
+    (lint,), (apply, first) = LINT, FIRST
+    shell(lint)
     shell(apply)
     stage.settled(build.deployment("web"))
     shell(first)

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from tests.scenarios.pins import Installation, content
@@ -67,6 +68,8 @@ def test_going_back_to_a_revision_brings_its_content_back_and_holds_until_releas
     control = controller()
     eventually(lambda: pins_of(stage, web), "it is pinned")
     stage.settled(web)
+    pinned = datetime.now(UTC)
+    eventually(lambda: datetime.now(UTC) > pinned + timedelta(seconds=1), "revisions have an order")
     changed(stage, web, level="two")
     stage.settled(web)
 
@@ -92,7 +95,8 @@ def test_going_back_to_a_revision_brings_its_content_back_and_holds_until_releas
     eventually(lambda: {content(stage, pod)["level"] for pod in stage.pods(web)} == {"one"})
     stage.quiet(web)
     assert "(held, " in revisions(target).out
-    assert revisions(target, "-o", "json").json["revisions"][0]["name"] == older["name"]
+    back = revisions(target, "-o", "json").json["revisions"][0]
+    assert (back["name"], back["pins"]) == (older["name"], older["pins"]), "it changed what it did"
     assert revisions(target, "-o", "json").json["heldSince"]
     where = ("-n", stage.namespace, "--controller-namespace", stage.namespace)
     told = reroll("explain", target, *where, "--kubeconfig", cluster.kubeconfig()).out

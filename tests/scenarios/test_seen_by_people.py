@@ -49,28 +49,37 @@ def test_a_roll_is_told_by_one_event_one_log_line_and_one_count(
     assert len(stage.events(workload)) == 1
 
 
-def test_a_source_tells_in_one_event_whom_its_change_rolled(
-    stage: Stage, controller: Start, kubectl: Tool
+def test_a_source_tells_in_one_event_whom_its_change_rolled_and_what_became_of_it(
+    stage: Stage, controller: Start, kubectl: Tool, web: Web
 ) -> None:
+    def complete(rollouts: int) -> None:
+        metric = 'reroll_rollouts_total{result="complete"}'
+        eventually(lambda: web.metrics()[metric] == rollouts, "the controller knows of their end")
+
     workloads = [
         build.deployment(f"web-{i}", uses=["configmap/app", "secret/db"], annotations=ENABLED)
         for i in range(3)
     ]
     stage.make(build.configmap("app"), build.secret("db"), *workloads)
-    running = controller()
+    running = controller(*web.flags)
     numbers = [stage.adopted(one)["n"] for one in workloads]
 
     stage.change("ConfigMap", "app", key="new")
     numbers = [stage.rolled(w, since=n)["n"] for w, n in zip(workloads, numbers, strict=True)]
+    complete(3)
     stage.change("Secret", "db", password="new")
     for one, number in zip(workloads, numbers, strict=True):
         stage.rolled(one, since=number)
+    complete(6)
     running.stop()
 
     for source in (build.configmap("app"), build.secret("db")):
         events = stage.events(source)
-        assert [event["reason"] for event in events] == ["ConfigChanged"]
-        assert all(f"Deployment web-{i}" in events[0]["message"] for i in range(3))
+        (rolled,) = [event["message"] for event in events if event["reason"] == "ConfigChanged"]
+        assert all(f"Deployment web-{i}" in rolled.partition(";")[0] for i in range(3))
+        ends = [end for e in events for end in re.findall(r"web-\d after \d+s", e["message"])]
+        assert len(ends) == 3, events
+    assert all(len(stage.events(one)) == 2 for one in workloads), "none for the end of a rollout"
     told = kubectl("describe", "configmap", "app", "-n", stage.namespace)
     assert "its change rolled" in told, "kubectl shows only Events that name the object's uid"
     told = kubectl("describe", "deployment", "web-0", "-n", stage.namespace)

@@ -51,7 +51,7 @@ def test_every_kind_is_adopted_then_rolled_and_waited_for_and_then_there_is_noth
     assert "horse" not in rolled.out + rolled.err
 
     again = sync("--wait", "--exit-code")
-    assert (again.code, again.out) == (Exit.NOTHING, f"{len(workloads)} unchanged\n")
+    assert (again.code, again.out) == (Exit.NOTHING, f"{len(workloads)} workloads unchanged\n")
     assert sync().code == Exit.OK
 
 
@@ -263,7 +263,7 @@ def test_progress_is_lines_in_a_pipe_and_bars_in_a_terminal(
     assert "\x1b" not in piped.err + piped.out
     assert piped.out == (
         "WORKLOAD        RESULT  REASON         DETAIL\n"
-        "deployment/web  rolled  ConfigChanged  configmap/app changed\n1 rolled\n"
+        "deployment/web  rolled  ConfigChanged  configmap/app changed\n1 workload rolled\n"
     )
 
     stage.change("ConfigMap", "app", key="newer")
@@ -272,7 +272,7 @@ def test_progress_is_lines_in_a_pipe_and_bars_in_a_terminal(
     assert seen.code == Exit.OK
     assert "UPDATED" in seen.text
     assert "━" in seen.text
-    assert "1 rolled" in seen.text
+    assert "1 workload rolled" in seen.text
     assert seen.widest <= 100
     stage.change("ConfigMap", "app", key="newest")
     plain = in_terminal("sync", *where, "--wait", env={"NO_COLOR": "1"})

@@ -4,6 +4,7 @@
 """
 
 import html
+import json
 import re
 from collections.abc import Callable, Iterable, Sequence
 from itertools import groupby
@@ -27,10 +28,11 @@ from reroll.core.tables.reasons import Reason
 from reroll.core.tables.rights import DEFAULT, GRANTED, Feature, Right, rights
 from reroll.core.tables.rights import Place as RightPlace
 from reroll.core.tables.source_kinds import SOURCE_KINDS
-from reroll.manifests.options import ANNOTATION, NAMES
+from reroll.manifests.options import ANNOTATION
 from reroll.settings.table import SETTINGS
 
 FOLDER = Path(__file__).parents[2] / "docs" / "reference"
+GRAFANA = FOLDER.parents[1] / "deploy" / "grafana"
 UPDATE = "python -m tests.support.table_reference"
 MARK = f"<!-- Generated from the tables: do not edit. `{UPDATE}` writes it anew. -->"
 
@@ -135,12 +137,7 @@ def annotations() -> str:
     words = REROLL.words(Options())
     rows = [(f"`{w.key}`", w.help, f"`{w.example}`") for w in words if Place.WORKLOAD in w.places]
     on_source = [
-        *((f"`{w.key}`", w.help, f"`{w.example}`") for w in words if Place.SOURCE in w.places),
-        (
-            f"`{NAMES}`",
-            "`reroll render`: whether it gets a content name, whatever `--names` and its uses say: `always` or `never`",
-            "`never`",
-        ),
+        (f"`{w.key}`", w.help, f"`{w.example}`") for w in words if Place.SOURCE in w.places
     ]
     on_target = [
         (f"`{w.key}`", w.help, f"`{w.example}`") for w in words if Place.TARGET in w.places
@@ -274,7 +271,28 @@ def metrics() -> str:
         (f"`{name}`", found.type, ", ".join(f"`{label}`" for label in found.labels), found.text)
         for name, found in known_metrics().items()
     ]
-    return _page("Metrics", introduction, _table(("metric", "type", "labels", "meaning"), rows))
+    return _page(
+        "Metrics",
+        introduction,
+        _table(("metric", "type", "labels", "meaning"), rows),
+        "## The dashboard for Grafana",
+        "`deploy/grafana/reroll.json` has these panels, for a namespace and a job that you choose above them.",
+        _table(("panel", "form", "shows", "from"), map(_panel, _panels())),
+    )
+
+
+def _panels() -> list[dict[str, Any]]:
+    dashboard = json.loads((GRAFANA / "reroll.json").read_text(encoding="utf-8"))
+    return [panel for panel in dashboard["panels"] if panel["type"] != "row"]
+
+
+def _panel(panel: dict[str, Any]) -> tuple[str, ...]:
+    queries = " ".join(target["expr"] for target in panel["targets"])
+    names = dict.fromkeys(re.findall(r"\b(?:reroll|process)_\w+", queries))
+    form = "number" if panel["type"] == "stat" else "graph"
+    helps = [found.text for name, found in known_metrics().items() if name in names]
+    said = panel["description"].removesuffix(".") or "; ".join(helps) or "Of each replica"
+    return panel["title"], form, said, ", ".join(f"`{name}`" for name in names)
 
 
 WHERE = {

@@ -43,6 +43,7 @@ GROUPS: dict[str, dict[str, str]] = {
     },
     "Manifests, without a controller": {
         "render": "write checksums into manifests on their way to the cluster",
+        "lint": "find annotations in manifests that do nothing",
         "diff": "which workloads a render would roll, because of which keys",
         "attach": "after a deploy: let revisions own the configs they use",
         "gc": "delete the content-named configs that nothing uses",

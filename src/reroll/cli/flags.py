@@ -3,8 +3,13 @@
 import argparse
 
 
-def add_flags(parser: argparse.ArgumentParser, *, places: bool = True) -> None:
-    """Which cluster, as `kubectl` has it; with `places`, also which namespaces."""
+def add_flags(
+    parser: argparse.ArgumentParser, *, places: bool = True, everywhere: bool = True
+) -> None:
+    """Which cluster, as `kubectl` has it; with `places`, also which namespaces.
+
+    A command that is about objects by name has no use for all of them: not `everywhere`.
+    """
     group = parser.add_argument_group("cluster")
     group.add_argument("--kubeconfig", metavar="FILE", help="kubeconfig file (also $KUBECONFIG)")
     group.add_argument("--context", metavar="NAME", help="context of the kubeconfig")
@@ -13,9 +18,12 @@ def add_flags(parser: argparse.ArgumentParser, *, places: bool = True) -> None:
         where.add_argument(
             "-n", "--namespace", metavar="NAME", help="one namespace (default: that of the context)"
         )
-        where.add_argument(
-            "-A", "--all-namespaces", action="store_true", help="all namespaces of the cluster"
-        )
+        if everywhere:
+            where.add_argument(
+                "-A", "--all-namespaces", action="store_true", help="all namespaces of the cluster"
+            )
+        else:
+            parser.set_defaults(all_namespaces=False)
 
 
 def add_controller_flags(parser: argparse.ArgumentParser) -> None:

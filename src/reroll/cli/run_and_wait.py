@@ -5,7 +5,7 @@ import asyncio
 import logging
 import socket
 from collections import Counter
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -18,6 +18,7 @@ from reroll.clock import Clock
 from reroll.controller.events import Recorder
 from reroll.core.decide.actions import RecreateJob
 from reroll.core.decide.plan import Plan
+from reroll.core.model.names import counted
 from reroll.core.tables.reasons import Reason
 from reroll.engine.listing import Listing
 from reroll.engine.strategies import pending_jobs
@@ -191,14 +192,10 @@ def finish(
     if args.junit:
         junit.write(args.junit, args.command, works)
     code = exit_code(works, problems)
-    counted = Counter(
-        "unchanged" if work.stage is Stage.NOTHING else work.stage.value for work in works
-    )
     shown = [work for work in works if work.stage is not Stage.NOTHING]
     place = Place.of((work.key for work in shown), everywhere=args.all_namespaces)
     columns = (*place.columns, "RESULT", "REASON", "READY", "SECONDS", "DETAIL")
     rows = [(*place.cells(work.key), *_cells(work)) for work in shown]
-    summary = ", ".join(f"{n} {word}" for word, n in counted.items()) or "no workloads here"
     reads = [work.reads for work in works if work.reads]
     answer = Answer(
         document={
@@ -206,7 +203,10 @@ def finish(
             "workloads": [facts(work) for work in works],
             "problems": [*problems, *notes],
         },
-        text=[Table(columns, rows, wide={"READY", "SECONDS"}), summary],
+        text=[
+            Table(columns, rows, wide={"READY", "SECONDS"}),
+            summary(work.stage for work in works),
+        ],
         names=[target(work.key) for work in shown],
         warnings=[*notes, *problems, *_verdict(code, works, args.timeout), *reads],
         code=code,
@@ -215,6 +215,17 @@ def finish(
     if code is Exit.OK and args.exit_code and _result(works) == Stage.NOTHING.value:
         return Exit.NOTHING
     return code
+
+
+def summary(stages: Iterable[Stage]) -> str:
+    """`2 workloads rolled`, or `3 workloads: 2 rolled, 1 unchanged`."""
+    counts = Counter("unchanged" if one is Stage.NOTHING else one.value for one in stages)
+    if not counts:
+        return "no workloads here"
+    every = counted(counts.total(), "workload")
+    if len(counts) == 1:
+        return f"{every} {next(iter(counts))}"
+    return f"{every}: " + ", ".join(f"{number} {word}" for word, number in counts.items())
 
 
 def _verdict(code: Exit, works: Sequence[Work], time: str) -> list[str]:

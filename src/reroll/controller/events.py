@@ -1,13 +1,14 @@
 """Kubernetes Events: what happened, on the objects it happened to.
 
 Written after the fact, behind the rolls and never in their way. A workload gets one for each roll;
-a source gets one for all the workloads it rolled within a while.
+a source gets one for all the workloads that it rolled within a while, and for all whose rollout was
+complete within it. What failed, and what was judged, is told on the workload.
 """
 
 import asyncio
 import secrets
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import datetime
 from typing import Any, NamedTuple, Self
 
@@ -18,6 +19,7 @@ from reroll.controller.bus import Sink
 from reroll.controller.logs import Log
 from reroll.controller.report import Report, Result, summary
 from reroll.core.model.key import Key, Problem
+from reroll.core.propagation.member import JUDGED
 from reroll.core.tables import limits
 from reroll.core.tables.news import problem_of
 from reroll.core.tables.reasons import Reason, Severity
@@ -31,6 +33,9 @@ GATHER_FOR = 30.0
 PATIENCE = 2.0
 """Seconds that an Event waits for rolls at most."""
 ROLLED = ("", "rolled")
+COMPLETE = "complete"
+_COMPLETE = frozenset((Reason.COMPLETE, Reason.FINISHED))
+_ENDED = _COMPLETE | {Reason.HEALTHY, Reason.FAILING, Reason.STUCK, Reason.UNDONE}
 TERMINATING = "NamespaceTerminating"
 """The cause of a refusal to make anything in a namespace that is being deleted."""
 log = Log("reroll.events")
@@ -131,7 +136,14 @@ def _done(done: str, workloads: list[str]) -> str:
     names = list(dict.fromkeys(workloads))
     more = f" and {len(names) - 5} more" if len(names) > 5 else ""
     shown = f"{', '.join(names[:5])}{more}"
+    if done == COMPLETE:
+        return f"{COMPLETE}: {shown}"
     return f"its change rolled {shown}" if done in ROLLED else f"{shown}: {done}"
+
+
+def _place(done: str) -> int:
+    """Rolls come first, and how they ended last."""
+    return 2 if done == COMPLETE else int(done not in ROLLED)
 
 
 class Recorder(Sink):
@@ -155,6 +167,20 @@ class Recorder(Sink):
         self._idle.set()
         self._sources: dict[Key, dict[str, list[str]]] = {}
         """Of each: the workloads, by what was done to them."""
+        self._began: dict[Key, dict[Key, datetime]] = {}
+        """Workloads whose rollout is not known to be over: when they rolled for which source."""
+
+    def report(self, report: Report) -> None:
+        if report.reason not in _ENDED:
+            return
+        began = self._began.pop(report.key, {})
+        for source, at in began.items() if report.reason in _COMPLETE else ():
+            seconds = (report.at - at).total_seconds()
+            name = f"{report.key.kind} {report.key.name} after {seconds:.0f}s"
+            self._gather_for((source,), COMPLETE, name)
+
+    def forget(self, key: Key) -> None:
+        self._began.pop(key, None)
 
     def news(self, report: Report) -> None:
         if report.rolled or report.reason.event:
@@ -167,9 +193,15 @@ class Recorder(Sink):
         message = f"{report.done}{report.message}"
         self._add(_Event(regarding, severity, report.reason, action, message))
         if report.rolled and report.result is Result.DONE and problem_of(report.reason) is None:
-            done, name = report.done.removesuffix(": "), f"{report.key.kind} {report.key.name}"
-            for source in report.sources:
-                self._sources.setdefault(source, {}).setdefault(done, []).append(name)
+            name = f"{report.key.kind} {report.key.name}"
+            self._gather_for(report.sources, report.done.removesuffix(": "), name)
+            if report.strategy in JUDGED:
+                began = dict.fromkeys(report.sources, report.at)
+                self._began.setdefault(report.key, {}).update(began)
+
+    def _gather_for(self, sources: Iterable[Key], done: str, name: str) -> None:
+        for source in sources:
+            self._sources.setdefault(source, {}).setdefault(done, []).append(name)
 
     def problems(self, report: Report, problems: tuple[Problem, ...]) -> None:
         regarding, reason = Regarding.of(report), problems[0].reason
@@ -213,9 +245,10 @@ class Recorder(Sink):
 
     def _add_sources(self) -> None:
         for source, by_done in self._sources.items():
-            rolled_first = sorted(by_done.items(), key=lambda one: one[0] not in ROLLED)
-            message = "; ".join(_done(*one) for one in rolled_first)
-            regarding, reason = Regarding(source, *self._identify(source)), Reason.CONFIG_CHANGED
+            in_order = sorted(by_done.items(), key=lambda one: _place(one[0]))
+            message = "; ".join(_done(*one) for one in in_order)
+            regarding = Regarding(source, *self._identify(source))
+            reason = Reason.COMPLETE if by_done.keys() == {COMPLETE} else Reason.CONFIG_CHANGED
             self._add(_Event(regarding, reason.severity, reason, "Rolled", message))
         self._sources.clear()
 

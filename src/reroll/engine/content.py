@@ -10,9 +10,10 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from reroll.core.dialects.reroll import ignores, namespaces_in
+from reroll.core.dialects.reroll import ignores, namespaces_in, unknown
 from reroll.core.dialects.rows import Plain
 from reroll.core.dialects.table import ALL, Dialects
+from reroll.core.dialects.words import Place
 from reroll.core.model.content import Content
 from reroll.core.model.digest import Pieces, at_once, value_digests, whole_digest
 from reroll.core.model.key import Key
@@ -244,7 +245,7 @@ def annotated(kept: Content, metadata: Metadata, dialects: Dialects = ALL) -> Co
     annotations = metadata.annotations
     if not annotations:
         return kept
-    ignored, problems = False, kept.problems
+    ignored, problems = False, (*kept.problems, *unknown(annotations, Place.SOURCE))
     try:
         ignored = ignores(annotations)
     except ValueError as error:

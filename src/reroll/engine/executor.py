@@ -31,7 +31,7 @@ from reroll.core.decide.actions import (
 )
 from reroll.core.decide.plan import Plan
 from reroll.core.model.key import Key, Problem
-from reroll.core.model.metadata import Manifest
+from reroll.core.model.metadata import Manifest, pods_there
 from reroll.core.model.record import Record, write
 from reroll.core.observe.snapshot import Snapshot
 from reroll.core.observe.workload import workload
@@ -198,8 +198,9 @@ class Executor:
         return Outcome((report,), step.seconds)
 
     def _finished(self, turn: Turn, step: Step) -> Outcome:
-        plan, record = turn.plan, turn.plan.record
-        delay = step.again if isinstance(step, Done) else None
+        plan, record, delay = turn.plan, turn.plan.record, None
+        if isinstance(step, Done):
+            turn, delay = turn._replace(pods=step.pods), step.again
         if plan.reason is Reason.CONTINUED:
             done = Plan(Reason.FINISHED, Reason.FINISHED.sentence)
             return Outcome((self._reports.of(Turn(turn.snapshot, done), Result.DONE),))
@@ -236,7 +237,8 @@ class Executor:
         ours = writes_template(kind, operations) or any(isinstance(e, Resume) for e in pauses)
         expected = (before.generation + ours, write(record)) if record and not pauses else None
         self._world.workload_seen(kind, answer, watched=ours, expected=expected)
-        return Done()
+        is_runner = self._world.lenders.runner(key) == key
+        return Done(pods=pods_there(kind, answer) if is_runner else None)
 
     async def _is_stale(self, snapshot: Snapshot, action: Patch, sent: list[Operation]) -> bool:
         """Whether a patch was refused because the workload is another one than we thought."""
@@ -291,21 +293,18 @@ class Executor:
         self._world.propagation.take_note(key, reason, failed=reason is not Reason.FAILED)
         retry_after = (api_error and api_error.retry_after) or 0.0
         delay = self._backoff.failed(key, max(at_least, retry_after))
-        reports = self._reports.without_look(
-            key, reason, f"{reason.sentence}: {words_of(error)}", Result.FAILED
+        why = f": {words_of(error)}"
+        return Outcome(
+            self._reports.without_look(key, reason, Result.FAILED, why), delay, api_error
         )
-        return Outcome(reports, delay, api_error)
 
     def completed(self, key: Key) -> Outcome:
         """A workload whose rollout is complete, and that nobody judges."""
-        reason = Reason.COMPLETE
-        reports = self._reports.without_look(key, reason, reason.sentence, Result.NOTHING)
-        return Outcome(reports)
+        return Outcome(self._reports.without_look(key, Reason.COMPLETE, Result.NOTHING))
 
     def waits(self, key: Key) -> Outcome:
         """A workload that is not looked at before its turn comes."""
-        reason = Reason.PACED
-        return Outcome(self._reports.without_look(key, reason, reason.sentence, Result.HELD))
+        return Outcome(self._reports.without_look(key, Reason.PACED, Result.HELD))
 
 
 def _with_problems(turn: Turn, problems: tuple[Problem, ...]) -> Turn:

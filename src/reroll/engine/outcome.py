@@ -43,6 +43,8 @@ class Turn(NamedTuple):
 
     snapshot: Snapshot
     plan: Plan
+    pods: int | None = None
+    """How many pods there were when it was written, where that is known."""
 
     @property
     def key(self) -> Key:
@@ -57,6 +59,8 @@ class Done(NamedTuple):
 
     again: float | None = None
     """Look again after so many seconds, once all is done."""
+    pods: int | None = None
+    """See `Turn`."""
 
 
 class Amended(NamedTuple):
@@ -102,7 +106,7 @@ def report_of(turn: Turn, result: Result) -> Report:
         reason=plan.reason,
         message=plan.message,
         result=result,
-        done=done(plan, job) if result is Result.DONE else "",
+        done=done(plan, job, turn.pods) if result is Result.DONE else "",
         strategy=plan.strategy.value if plan.strategy else "",
         sources=sources,
         stamp=plan.stamp,

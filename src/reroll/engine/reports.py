@@ -38,7 +38,7 @@ class Reports:
         said = reported(turn.snapshot, turn.plan, self._clock.now())
         if said.reason.held and result is Result.NOTHING:
             result = Result.HELD
-        report = report_of(Turn(turn.snapshot, said), result)
+        report = report_of(turn._replace(plan=said), result)
         since = turn.snapshot.waiting_since
         if since and report.rolled:
             seconds = (self._clock.now() - since).total_seconds()
@@ -55,7 +55,7 @@ class Reports:
         return self.of(cut, Result.NOTHING), report
 
     def without_look(
-        self, key: Key, reason: Reason, message: str, result: Result
+        self, key: Key, reason: Reason, result: Result, why: str = ""
     ) -> tuple[Report, ...]:
         """What there is to say of a workload, if it is known, without a decision."""
         tracked = self._observer.world.workloads.get(key)
@@ -66,7 +66,7 @@ class Reports:
             uid=tracked.workload.uid,
             api_version=resources.of(self._observer.kinds[key.kind]).api_version,
             reason=reason,
-            message=message,
+            message=f"{reason.sentence}{why}",
             result=result,
             problems=tracked.policy.problems,
         )

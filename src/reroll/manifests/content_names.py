@@ -21,6 +21,7 @@ from reroll.core.revisions.content_names import (
     marks,
     proved,
 )
+from reroll.core.tables.annotations import NAMES
 from reroll.core.tables.fields import FIELDS
 from reroll.manifests.checksums import Used, checksums
 from reroll.manifests.model import (
@@ -31,7 +32,7 @@ from reroll.manifests.model import (
     ManifestSource,
     shown,
 )
-from reroll.manifests.options import NAMES, Hash, Options
+from reroll.manifests.options import Hash, Options
 from reroll.manifests.places import Place, places
 from reroll.manifests.sources import values_of
 from reroll.manifests.text.edits import Put, Value
@@ -101,13 +102,18 @@ def _wish(manifests: Manifests, source: ManifestSource) -> bool | None:
     """What the annotation of a source asks for; `None` if it has none."""
     made = source.object
     text = made.annotations.get(NAMES)
-    if text is not None and text not in _WISHES:
-        sentence = (
-            f"annotation {NAMES} on {shown(made.key)}: {text[:80]!r} is neither "
-            '"always" nor "never"'
-        )
-        raise manifests.refused(made, TextError(made.node.start, sentence))
-    return _WISHES[text] if text is not None else None
+    try:
+        return None if text is None else wish(text)
+    except ValueError as error:
+        sentence = f"annotation {NAMES} on {shown(made.key)}: {error}"
+        raise manifests.refused(made, TextError(made.node.start, sentence)) from None
+
+
+def wish(text: str) -> bool:
+    """Whether a source that says this gets a content name; a `ValueError` if it says neither."""
+    if text not in _WISHES:
+        raise ValueError(f'{text[:80]!r} is neither "always" nor "never"')
+    return _WISHES[text]
 
 
 def _plain(manifests: Manifests, source: ManifestSource, options: Options) -> str | None:

@@ -29,7 +29,8 @@ class Matcher:
         """The namespace from which a source without one is used."""
         for key, source in sources.items():
             self._by_name.setdefault((key.kind, key.name), []).append(key)
-            for name in source.object.annotations.get(_PREVIOUS_NAMES, "").split(","):
+            names = source.object.annotations.get(_PREVIOUS_NAMES, "").split(",")
+            for name in dict.fromkeys(names):  # Each step of the build adds one, changed or not.
                 if name:
                     objects = self._by_previous_name.setdefault((key.kind, name), [])
                     objects.append(source.object)

@@ -10,15 +10,12 @@ from typing import Any
 import msgspec
 
 from reroll.core.policy.beside import NAME_FIELDS
-from reroll.core.tables.annotations import DOMAIN
 from reroll.core.tables.catalog import TABLES, Tables
 from reroll.core.tables.fields import Field
 from reroll.core.tables.kinds import Kind
 
 ANNOTATION = "checksum.reroll.dev/config"
 """Not `checksum/config`: that is what charts call a checksum of their own."""
-NAMES = DOMAIN + "names"
-"""The annotation with which a source decides whether it gets a content name."""
 
 
 class Hash(StrEnum):

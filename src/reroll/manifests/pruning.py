@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable
 from functools import cache
 
-from reroll.manifests.options import NAMES
+from reroll.core.tables.annotations import NAMES
 from reroll.manifests.text.nodes import MappingNode, Node, Path, ScalarNode, SequenceNode, Step
 
 _GONE = ScalarNode(0, 0, "", "")

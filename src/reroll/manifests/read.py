@@ -62,7 +62,7 @@ def read(inputs: Iterable[Input], options: Options, *, prune: bool = False) -> M
 
     With `prune` the trees keep only what checksums need, unless a source may request a new name.
     """
-    reader = _Reader(options)
+    reader = Reader(options)
     for each in inputs:
         reader.decode(each)
     prune = prune and not any(map(may_request_names, reader.manifests.texts))
@@ -84,19 +84,19 @@ def decoded(given: Input) -> str:
     return text
 
 
-class _Reader:
+class Reader:
     def __init__(self, options: Options) -> None:
         self.manifests = Manifests()
         self._options = options
         self._kinds = {(kind.group, kind.kind): kind for kind in options.custom.tables.kinds[::-1]}
-        self._problems: list[str] = []
+        self.problems: list[str] = []
 
     def decode(self, given: Input) -> None:
         text = ""
         try:
             text = decoded(given)
         except BadInputError as error:
-            self._problems += error.problems
+            self.problems += error.problems
         if not self.manifests.texts and text.startswith(MARK):
             self.manifests.mark = MARK
         self.manifests.names.append(given.name)
@@ -113,7 +113,7 @@ class _Reader:
                     paths = [(*each.object.path, *each.kind.annotations[:-1]) for each in new]
                     keep_only(document.root, paths)
         except TextError as error:
-            self._problems.append(self._sentence(number, error))
+            self.problems.append(self._sentence(number, error))
 
     def _note_repeated(self, number: int, document: Document) -> None:
         for key in document.repeated:
@@ -127,7 +127,7 @@ class _Reader:
         matcher = Matcher(self.manifests.sources)
         with_policies = [self._with_policy(each) for each in self.manifests.workloads]
         self.manifests.workloads = [self._matched(matcher, each) for each in with_policies]
-        refuse(self._problems)
+        refuse(self.problems)
         return self.manifests
 
     def _with_policy(self, workload: ManifestWorkload) -> ManifestWorkload:
@@ -140,7 +140,7 @@ class _Reader:
 
         found = policy(own, namespace, Policy(), key, self._options.custom.tables)
         where = self.manifests.where(workload.object) if found.problems else ""
-        self._problems += (f"{where}: {problem.sentence}" for problem in found.problems)
+        self.problems += (f"{where}: {problem.sentence}" for problem in found.problems)
         return msgspec.structs.replace(workload, policy=found)
 
     def _matched(self, matcher: Matcher, workload: ManifestWorkload) -> ManifestWorkload:
@@ -168,7 +168,7 @@ class _Reader:
             source = matcher.find(wanted, workload.object)
         except AmbiguousError as error:
             where, who = self.manifests.where(workload.object), shown(workload.key)
-            self._problems.append(f"{where}: {who} refers to {kind} {name}, which {error}")
+            self.problems.append(f"{where}: {who} refers to {kind} {name}, which {error}")
             return None
         if source is not None and source != wanted:
             self.manifests.aliases[wanted._replace(name=source.name)] = source
@@ -188,7 +188,7 @@ class _Reader:
             try:
                 self._add_object(number, document, path, node)
             except TextError as error:
-                self._problems.append(self._sentence(number, error))
+                self.problems.append(self._sentence(number, error))
 
     def _add_object(self, number: int, document: Document, path: Path, node: Node) -> None:
         kind = _text(node, "kind")
@@ -198,15 +198,20 @@ class _Reader:
         metadata = child(node, "metadata")
         namespace = _text(metadata, "namespace") or self._options.namespace
         key = Key(kind, namespace, _text(metadata, "name"))
-        annotations = _texts(metadata and child(metadata, "annotations"))
-        labels = _texts(metadata and child(metadata, "labels"))
+        annotations = texts(metadata and child(metadata, "annotations"))
+        labels = texts(metadata and child(metadata, "labels"))
         added = ManifestObject(number, document, path, node, group, key, annotations, labels)
         self.manifests.objects.append(added)
-        if (group, kind) == ("", "Namespace"):
-            self.manifests.namespaces[key.name] = annotations
-        if (source := DATA_KINDS.get((group, kind))) and key.name:
+        self.take(added)
+
+    def take(self, added: ManifestObject) -> None:
+        """Make of an object what it is."""
+        key, of = added.key, (added.group, added.key.kind)
+        if of == ("", "Namespace"):
+            self.manifests.namespaces[key.name] = added.annotations
+        if (source := DATA_KINDS.get(of)) and key.name:
             self._add_source(added, source)
-        if row := self._kinds.get((group, kind)):
+        if row := self._kinds.get(of):
             self._add_workload(added, row)
 
     def _add_source(self, added: ManifestObject, kind: SourceKind) -> None:
@@ -284,14 +289,14 @@ def _text(node: Node | None, name: str) -> str:
     return text
 
 
-def _texts(node: Node | None) -> dict[str, str]:
+def texts(node: Node | None) -> dict[str, str]:
     """The entries of a mapping that are text; of two with one name the last."""
     here = resolve(node) if node is not None else None
     if not isinstance(here, MappingNode):
         return {}
     values: dict[str, Any] = {}
     for merged in reversed([*merged_into(here)]):
-        values |= _texts(merged)
+        values |= texts(merged)
     for key, each in here.pairs():
         if is_merge(key):
             continue

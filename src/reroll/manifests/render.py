@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from reroll.core.model.key import Key
 from reroll.core.model.reference import Reference
-from reroll.core.tables.annotations import ALLOW_FROM
+from reroll.core.tables.annotations import ALLOW_FROM, NAMES
 from reroll.manifests.checksums import Used, checksums
 from reroll.manifests.editing import apply_edits
 from reroll.manifests.model import (
@@ -22,7 +22,7 @@ from reroll.manifests.model import (
     refuse,
     shown,
 )
-from reroll.manifests.options import NAMES, Options
+from reroll.manifests.options import Options
 from reroll.manifests.read import read
 from reroll.manifests.references import Contents, references_of, undefined
 from reroll.manifests.report import frozen, outdated, summary

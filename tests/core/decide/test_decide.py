@@ -9,6 +9,7 @@ from tests.core.build import EAGER, KIND, NOW, configmap, content, reference, se
 from reroll.core.decide.actions import Evict, Patch, WriteRecord
 from reroll.core.decide.chains import decide
 from reroll.core.decide.plan import Plan
+from reroll.core.decide.roll import done
 from reroll.core.model.content import Content
 from reroll.core.model.digest import ABSENT, AWAITED, reference_digest
 from reroll.core.model.key import Problem
@@ -230,6 +231,25 @@ def test_a_roll_says_how_and_why_and_what_to_write(kind: Kind, strategy: Strateg
         todo=Todo(strategy.value, NOW) if lasting else None,
     )
     assert found.changes == (Change(APP, "configmap/app", NEW, frozenset("ab")),)
+
+
+@pytest.mark.parametrize(
+    ("strategy", "job", "pods", "told"),
+    [
+        (Strategy.STAMP, "", 2, "rolled: "),
+        (Strategy.EVICT, "", 2, "evicting 2 pods: "),
+        (Strategy.EVICT, "", 1, "evicting 1 pod: "),
+        (Strategy.EVICT, "", None, "evicting its pods: "),
+        (Strategy.RELOAD, "", 3, "asking 3 pods to reload: "),
+        (Strategy.TRIGGER, "nightly-1", None, "started Job nightly-1: "),
+    ],
+)
+def test_an_event_says_what_was_done_to_how_many(
+    strategy: Strategy, job: str, pods: int | None, told: str
+) -> None:
+    change = Change(APP, "configmap/app", NEW)
+    plan = Plan(Reason.CONFIG_CHANGED, "", strategy=strategy, changes=(change,))
+    assert done(plan, job, pods) == told
 
 
 def test_only_the_keys_that_are_used_are_told() -> None:

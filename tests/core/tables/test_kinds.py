@@ -3,7 +3,7 @@
 import pytest
 
 from reroll.core.tables.catalog import source_kind
-from reroll.core.tables.kinds import KINDS, Kind, Revisions, Strategy
+from reroll.core.tables.kinds import KINDS, Kind, Revisions, Strategy, first_number
 from reroll.core.tables.source_kinds import SOURCE_KINDS, SourceKind, Watched
 
 each_kind = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
@@ -79,3 +79,11 @@ def test_what_is_watched_of_a_source_kind() -> None:
     assert [row.plural_to_watch for row in SOURCE_KINDS] == [
         "configmaps", "secrets", "secretproviderclasspodstatuses",
     ]  # fmt: skip
+
+
+def test_the_first_number_of_a_revision_is_in_its_history() -> None:
+    written = {"deployment.kubernetes.io/revision": "7"}
+    assert first_number(written, 0) == 7
+    assert first_number({**written, "deployment.kubernetes.io/revision-history": "2,5"}, 0) == 2
+    assert first_number({"rollout.argoproj.io/revision-history": "3, x,"}, 4) == 3
+    assert first_number(None, 4) == 4

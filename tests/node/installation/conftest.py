@@ -143,6 +143,7 @@ def reader(
 
     yield begin
     begin("").run("reroll pins uninstall")
+    begin("").run("reroll approvals uninstall")
     begin("").run("helm uninstall reroll --namespace reroll --ignore-not-found --wait")
-    for name in ("shop", "reroll"):
+    for name in ("shop", "shop-eu", "reloader", "wave", "reroll"):
         api.delete(path_to("Namespace", name), missing_ok=True)

@@ -55,11 +55,6 @@ class Check:
         return Finding(self._name, Level.PROBLEM, sentence, todo)
 
 
-def counted(number: float, word: str) -> str:
-    """`1 record`, `2 records`."""
-    return f"{number:.0f} {word}{'' if number == 1 else 's'}"
-
-
 def document(found: list[Finding], version: str) -> dict[str, Any]:
     """For programs."""
     return {

@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator, Mapping
 
-from reroll.answers.doctor.findings import Check, Finding, counted
+from reroll.answers.doctor.findings import Check, Finding
+from reroll.core.model.names import counted
 
 KEY = Check("digest key")
 

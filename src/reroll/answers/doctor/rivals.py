@@ -3,7 +3,8 @@
 from collections.abc import Collection, Iterator
 
 from reroll.answers.controllers import OURS, Survey, rivals
-from reroll.answers.doctor.findings import Check, Finding, counted
+from reroll.answers.doctor.findings import Check, Finding
+from reroll.core.model.names import counted
 
 OTHERS = Check("other controllers")
 ANNOTATIONS = Check("annotations")

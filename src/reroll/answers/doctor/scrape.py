@@ -7,7 +7,8 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from reroll.answers.doctor.findings import Check, Finding, counted
+from reroll.answers.doctor.findings import Check, Finding
+from reroll.core.model.names import counted
 
 METRICS = Check("metrics")
 SILENT = 200.0

@@ -4,9 +4,9 @@ import textwrap
 from collections.abc import Collection, Iterator
 from typing import NamedTuple
 
-from reroll.answers.doctor.findings import Check, Finding, counted
+from reroll.answers.doctor.findings import Check, Finding
 from reroll.core.decide.situation import Concern, Situation
-from reroll.core.model.names import several
+from reroll.core.model.names import counted, several
 from reroll.core.observe.proof import sources_of
 
 WORKLOADS = Check("workloads")

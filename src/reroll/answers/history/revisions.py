@@ -5,7 +5,7 @@ differ, never what they hold.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 import msgspec
@@ -15,6 +15,7 @@ from reroll.core.observe.workload import Workload
 from reroll.core.revisions.pins import Pins
 from reroll.core.revisions.templates import of_template
 from reroll.core.tables.annotations import STAMP
+from reroll.core.tables.kinds import first_number
 from reroll.kube.objects import Revision
 
 SourceName = tuple[str, str]
@@ -32,13 +33,15 @@ class RevisionTemplate(NamedTuple):
     pins: Pins
     stamp: str | None = None
     """What our own mark says in it."""
+    first: int = 0
+    """The number that it had first, where it was gone back to since and that is known."""
 
 
 class PinnedSource(NamedTuple):
     source: SourceName
     copy: str
     keys: tuple[str, ...] | None
-    """Those that differ from the pinned revision before; `None`: that is not known."""
+    """Those that differ from the pinned revision made before; `None`: that is not known."""
     missing: bool = False
 
 
@@ -65,6 +68,7 @@ def revision_template(revision: Revision) -> RevisionTemplate:
         metadata.creation_timestamp,
         pinned.pins if pinned else {},
         annotations.get(STAMP),
+        first_number(metadata.annotations, revision.revision),
     )
 
 
@@ -80,18 +84,40 @@ def revision_lines(
     are those of copies by kind and name, `None` where one is gone; what may not be read is not
     among them. `runner` is the workload that makes the pods.
     """
-    found, before = [], dict[SourceName, str]()
+    found, before = [], _pins_before(revisions)
     running = [(name, {label, f"{runner}-{label}"}) for name, label in pods if label]
     for one in revisions:
+        had = before[one.name]
         pins = tuple(
-            PinnedSource(source, copy, _changed(source[0], before.get(source), copy, contents),
+            PinnedSource(source, copy, _changed(source[0], had.get(source), copy, contents),
                 contents.get((source[0], copy), {}) is None)
             for source, copy in sorted(one.pins.items())
         )  # fmt: skip
         own = tuple(sorted(name for name, labels in running if one.name in labels))
         found.append(RevisionLine(one, pins, own, is_current=one is revisions[-1]))
-        before = dict(one.pins) or before
     return found[::-1]
+
+
+def _pins_before(revisions: Iterable[RevisionTemplate]) -> dict[str, Pins]:
+    """By name, the pins of the revision that was there when each was made.
+
+    Whoever goes back to a revision gives it the highest number, and makes none: what it changed
+    when it came stays what it changed.
+    """
+    found: dict[str, Pins] = {}
+    pins: Pins = {}
+    for one in sorted(revisions, key=_made):
+        found[one.name] = pins
+        pins = one.pins or pins
+    return found
+
+
+def _made(one: RevisionTemplate) -> tuple[datetime, int]:
+    """By when it was made; Kubernetes tells whole seconds."""
+    return one.created or _UNDATED, one.first or one.number
+
+
+_UNDATED = datetime.min.replace(tzinfo=UTC)
 
 
 def _changed(

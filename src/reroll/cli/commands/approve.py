@@ -31,7 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_dry_run_flag(parser)
     add_output_flag(parser)
-    add_flags(parser)
+    add_flags(parser, everywhere=False)
     add_controller_flags(parser)
 
 

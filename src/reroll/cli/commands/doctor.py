@@ -5,7 +5,7 @@ import sys
 from collections.abc import Iterator
 
 from reroll import __version__
-from reroll.answers.doctor.findings import Finding, Level, counted, document, worst
+from reroll.answers.doctor.findings import Finding, Level, document, worst
 from reroll.answers.doctor.gather import Examination, Wanted
 from reroll.answers.doctor.server import API
 from reroll.answers.migration.survey import survey
@@ -13,6 +13,7 @@ from reroll.cli.command import Context
 from reroll.cli.errors import Exit
 from reroll.cli.flags import add_controller_flags, add_flags
 from reroll.cli.show import ANSWERS, PROGRAMS, Answer, Table, add_output_flag
+from reroll.core.model.names import counted
 from reroll.kube.errors import Unauthorized, Unavailable
 from reroll.kube.view import View
 

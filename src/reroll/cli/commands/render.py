@@ -14,9 +14,10 @@ from reroll.cli.files import read_bytes, read_yaml
 from reroll.cli.flags import add_flags
 from reroll.cli.sentences import warn
 from reroll.cli.streams import LARGEST, inputs, refusing, size
+from reroll.core.tables.annotations import NAMES
 from reroll.manifests import options
 from reroll.manifests.model import Input
-from reroll.manifests.options import ANNOTATION, NAMES, CustomKinds, Hash, Options
+from reroll.manifests.options import ANNOTATION, CustomKinds, Hash, Options
 from reroll.manifests.render import render
 from reroll.manifests.text.nodes import Node
 

@@ -46,13 +46,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_dry_run_flag(parser, "`use`: say what would be written")
     add_config_flag(parser)
     add_output_flag(parser)
-    add_flags(parser)
+    add_flags(parser, everywhere=False)
 
 
 def run(args: argparse.Namespace) -> int:
     use = args.workloads[0] == "use"
     words = args.workloads[1:] if use else args.workloads
-    if len(words) != 1 + use or args.all_namespaces:
+    if len(words) != 1 + use:
         raise CommandError(
             "name one workload (`reroll revisions KIND/NAME`), or one and a revision of it "
             "(`reroll revisions use KIND/NAME REVISION`), and its namespace with -n",

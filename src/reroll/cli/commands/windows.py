@@ -136,7 +136,7 @@ def _state(one: RowStanding) -> str:
 
 
 def _for(one: RowStanding) -> str:
-    return ", ".join(one.row.namespaces) or "who names it"
+    return ", ".join(one.row.namespaces) or "those that name it"
 
 
 def _word(one: PlaceStanding) -> str:

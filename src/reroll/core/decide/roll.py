@@ -35,7 +35,7 @@ from reroll.core.dialects.rows import Roll
 from reroll.core.dialects.table import Dialects
 from reroll.core.model.digest import stamp
 from reroll.core.model.marks import Mark, own_mark
-from reroll.core.model.names import several
+from reroll.core.model.names import counted, several
 from reroll.core.model.record import Burst, Record, RecordFields, Todo, Trial
 from reroll.core.observe.snapshot import Change, Snapshot
 from reroll.core.tables.kinds import Strategy
@@ -175,8 +175,8 @@ _DONE = {
     Strategy.STAMP: "rolled",
     Strategy.ENV: "rolled",
     Strategy.RESTART: "rolled",
-    Strategy.EVICT: "evicting its pods",
-    Strategy.RELOAD: "its pods are asked to reload",
+    Strategy.EVICT: "evicting {pods}",
+    Strategy.RELOAD: "asking {pods} to reload",
     Strategy.TRIGGER: "started a Job",
     Strategy.RECREATE: "recreated",
     Strategy.NOTIFY: "nothing is replaced",
@@ -184,15 +184,17 @@ _DONE = {
 }
 
 
-def done(plan: Plan, job: str = "") -> str:
+def done(plan: Plan, job: str = "", pods: int | None = None) -> str:
     """What was done for a change, before the message of its Event: "rolled: ".
 
-    `job` is the name of the Job that it starts, if it does.
+    `job` is the name of the Job that it starts, if it does; `pods` is how many it has, if known.
     """
     if not plan.strategy or not plan.changes:
         return ""
-    is_started = job and plan.strategy is Strategy.TRIGGER
-    return f"started Job {job}: " if is_started else f"{_DONE[plan.strategy]}: "
+    if job and plan.strategy is Strategy.TRIGGER:
+        return f"started Job {job}: "
+    which = "its pods" if pods is None else counted(pods, "pod")
+    return f"{_DONE[plan.strategy].format(pods=which)}: "
 
 
 _DESCRIBED = re.compile(

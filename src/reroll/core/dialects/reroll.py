@@ -18,6 +18,7 @@ from reroll.core.model.content import allows
 from reroll.core.model.key import Key, Problem
 from reroll.core.policy.patterns import items_of, parse_patterns
 from reroll.core.policy.policy import Policy
+from reroll.core.revisions.content_names import CONTENT_OF, COPY_OF
 from reroll.core.revisions.pins import PINS
 from reroll.core.tables.annotations import (
     ALLOW_FROM,
@@ -26,6 +27,7 @@ from reroll.core.tables.annotations import (
     IGNORE,
     INJECTION_READERS,
     INJECTION_WRITERS,
+    NAMES,
     STAMP,
     STAMP_ENV,
     STATE,
@@ -52,23 +54,27 @@ def policy(
                 found, bad = parse_patterns(text, f"annotation {DOMAIN}{name} on {place}", tables)
                 values[field] = found
                 problems += bad
-        problems += _unknown(annotations, place)
+        for key, told in unknown(annotations):
+            problems.append(Problem(f"annotation {key} on {place} {told}"))
     if not values and not problems:
         return default
     return with_values(default, {**values, "problems": tuple(problems)})
 
 
-def _unknown(annotations: Mapping[str, str], place: str) -> Iterator[Problem]:
-    """Keys of our domain that mean nothing: most of them are misspelt."""
-    unknown = sorted(filter(is_unknown, annotations))
-    if not unknown:
+def unknown(
+    annotations: Mapping[str, str], place: Place = Place.WORKLOAD
+) -> Iterator[tuple[str, str]]:
+    """Keys of our domain that mean nothing, with a hint: most of them are misspelt."""
+    found = sorted(filter(is_unknown, annotations))
+    if not found:
         return
     from difflib import get_close_matches  # Only who misspells something waits for it.
 
-    for key in unknown:
-        near = get_close_matches(key, sorted(_SAID), 1, 0.8)
+    here = sorted({word.key for word in words() if place in word.places})
+    for key in found:
+        near = get_close_matches(key, here, 1, 0.8)
         hint = f"; did you mean {near[0]}?" if near else "; see the reference of annotations"
-        yield Problem(f"annotation {key[:80]} on {place} means nothing{hint}")
+        yield key[:80], f"means nothing{hint}"
 
 
 def is_unknown(key: str) -> bool:
@@ -121,6 +127,12 @@ def words() -> tuple[Word, ...]:
             "team-a, team-b",
         ),
         Word(
+            NAMES,
+            (Place.SOURCE,),
+            "`reroll render`: whether it gets a content name, whatever `--names` and its uses say: `always` or `never`",
+            "never",
+        ),
+        Word(
             INJECTION_READERS,
             (Place.SOURCE,),
             "the namespaces whose Injections may read the values of this source; globs",
@@ -144,6 +156,4 @@ def words() -> tuple[Word, ...]:
     )
 
 
-_SAID = frozenset(row.key for row in ANNOTATIONS) | {DOMAIN + name for name in SOURCE_LISTS}
-"""What people write on workloads and Namespaces."""
-_KNOWN = frozenset(word.key for word in words())
+_KNOWN = frozenset(word.key for word in words()) | {CONTENT_OF, COPY_OF}

@@ -102,6 +102,11 @@ def replicas(kind: Kind, manifest: Manifest) -> int:
     return number_at(manifest, kind.replicas)
 
 
+def pods_there(kind: Kind, manifest: Manifest) -> int | None:
+    """How many pods it has, by its status; `None` where that does not count them."""
+    return number_at(manifest, kind.counts.there) if kind.counts else None
+
+
 def number_at(manifest: Manifest, path: Path) -> int:
     """A number in its spec or status; 0 where none is."""
     return value_in(pick(manifest, path), int) or 0

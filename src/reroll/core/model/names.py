@@ -1,4 +1,4 @@
-"""Names: a few of them in a sentence, and the number at the end of that of a pod."""
+"""Names: a few of them in a sentence, how many there are, and the number at the end of a pod's."""
 
 from collections.abc import Collection
 
@@ -14,6 +14,11 @@ def several(names: Collection[str]) -> str:
 
 def _cut(name: str) -> str:
     return name if len(name) <= _LONGEST else f"{name[:_LONGEST]}…"
+
+
+def counted(number: float, noun: str) -> str:
+    """`1 pod`, `2 pods`."""
+    return f"{number:.0f} {noun}{'' if number == 1 else 's'}"
 
 
 def ordinal(pod: str) -> int:

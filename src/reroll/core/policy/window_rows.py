@@ -33,7 +33,9 @@ class WindowFields(msgspec.Struct, forbid_unknown_fields=True, rename="kebab"):
     ] = ""
     namespaces: Annotated[
         list[str],
-        Help("it is for all workloads of these namespaces; globs; without it, for who names it"),
+        Help(
+            "it is for all workloads of these namespaces; globs; without it, for those that name it"
+        ),
     ] = []
 
 

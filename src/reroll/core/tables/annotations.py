@@ -34,6 +34,10 @@ ALLOW_FROM = DOMAIN + "allow-from"
 """On a source: the namespaces whose workloads may name it."""
 
 
+NAMES = DOMAIN + "names"
+"""On a source: whether `reroll render` gives it a content name, whatever its flags say."""
+
+
 INJECTION_READERS = DOMAIN + "injection-readers"
 """On a source: the namespaces whose Injections may read its values."""
 

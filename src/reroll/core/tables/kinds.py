@@ -57,6 +57,13 @@ def revision_number(annotations: Mapping[str, str] | None, field: int) -> int:
     return max([field, *(int(text) for text in texts if text.isdecimal())])
 
 
+def first_number(annotations: Mapping[str, str] | None, field: int) -> int:
+    """The number that a revision had first, as far as that is written down: on a ReplicaSet."""
+    texts = ((annotations or {}).get(f"{name}-history", "") for name in _REVISION_NUMBERS)
+    numbers = [int(one) for text in texts for one in text.split(",") if one.isdecimal()]
+    return min([*numbers, revision_number(annotations, field)])
+
+
 Path = tuple[str, ...]
 
 ROLLS = (
