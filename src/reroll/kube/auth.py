@@ -8,11 +8,13 @@ mapping. Where to look, first found: the named kubeconfig, $KUBECONFIG, the pod'
 import base64
 import ssl
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from os import pathsep
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
+
+import msgspec
+from msgspec.structs import replace
 
 from reroll.clock import Clock, SystemClock
 from reroll.kube import kubeconfig as files
@@ -27,18 +29,19 @@ IMPERSONATE = "Impersonate-"
 SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Access:
+class Access(msgspec.Struct, frozen=True, eq=False):
     """What one request shows; the same object as long as nothing of it changed."""
 
-    headers: Headers = field(repr=False)
+    headers: Headers
     ssl: ssl.SSLContext | None
     """`None` for a plain http:// server."""
     credential: Credential
 
+    def __repr__(self) -> str:
+        return f"Access({self.credential!r})"
 
-@dataclass(frozen=True, slots=True)
-class Route:
+
+class Route(msgspec.Struct, frozen=True):
     """Everything about a connection that never changes."""
 
     server: str
@@ -46,7 +49,10 @@ class Route:
     namespace: str = "default"
     proxy: str | None = None
     tls_server_name: str | None = None
-    headers: Headers = field(default=(), repr=False)
+    headers: Headers = ()
+
+    def __repr__(self) -> str:
+        return f"Route({self.server!r})"
 
 
 class Connection:
