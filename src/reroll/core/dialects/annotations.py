@@ -25,7 +25,7 @@ from reroll.core.policy.approval import (
 )
 from reroll.core.policy.canary import parse_pause, parse_size
 from reroll.core.policy.durations import parse_duration, parse_time
-from reroll.core.policy.gate_rows import parse_names
+from reroll.core.policy.gates import parse_names
 from reroll.core.policy.pace import (
     parse_group,
     parse_on_failure,
