@@ -1,4 +1,7 @@
-"""What a command loads before it does its work: a pipeline renders many small streams."""
+"""What a command loads before it does its work: a pipeline renders many small streams.
+
+What the controller loads for its work is held by `tests/scenarios/test_loaded.py`.
+"""
 
 import json
 import subprocess
@@ -7,6 +10,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from tests.support.loaded import unasked
 
 from reroll.cli import app
 
@@ -82,6 +86,20 @@ def test_a_small_render_loads_few_modules_and_no_slow_ones(named: bool, tmp_path
 def test_json_is_read_without_the_reader_of_yaml() -> None:
     documents = yaml.safe_load_all(STREAM)
     assert "yaml" not in loaded_by("render", stream="\n".join(map(json.dumps, documents)))
+
+
+def test_the_controller_begins_without_what_nobody_asked_for() -> None:
+    script = "import sys; from reroll.cli.app import parser_for; parser_for(['run'])"
+    done = subprocess.run(
+        [sys.executable, "-c", f"{script}; print(*sorted(sys.modules))"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    loaded = done.stdout.split()
+
+    assert unasked(loaded) == []
+    assert len([name for name in loaded if name.startswith("reroll")]) <= 230
 
 
 @pytest.mark.parametrize("argv", [["render"], ["render", "--strict"], ["render", "--help"]])

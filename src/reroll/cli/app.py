@@ -136,6 +136,19 @@ def _load(name: str) -> ModuleType:
         ) from None
 
 
+def _parsed(argv: Sequence[str]) -> tuple[argparse.Namespace, ModuleType | None]:
+    """What is asked for; without a command, help is printed.
+
+    The parser goes, with every text of it: the controller stays for long.
+    """
+    parser = parser_for(argv)
+    args = parser.parse_args(argv)
+    command: ModuleType | None = getattr(args, "implementation", None)
+    if command is None:
+        parser.print_help()
+    return args, command
+
+
 def run(argv: Sequence[str]) -> int:
     if "_ARGCOMPLETE" in os.environ:
         from reroll.cli.commands.completion import complete
@@ -143,13 +156,8 @@ def run(argv: Sequence[str]) -> int:
         complete(parser_for)
     try:
         _check_command(argv)
-        parser = parser_for(argv)
-        args = parser.parse_args(argv)
-        command: ModuleType | None = getattr(args, "implementation", None)
-        if command is None:
-            parser.print_help()
-            return Exit.OK
-        return int(command.run(args))
+        args, command = _parsed(argv)
+        return int(command.run(args)) if command else Exit.OK
     except CommandError as error:
         warn([str(error)])
         return error.code

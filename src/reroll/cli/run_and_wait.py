@@ -147,7 +147,7 @@ class Session:
                     work = Work(row, job, Plan(Reason.CONTINUED, _TAKEN_UP))
                     works.append(work)
                 work.is_pending_job = True
-                self.run.executor.jobs.take_up(key)
+                self.run.executor.strategies.jobs.take_up(key)
 
     async def _beside(self, works: Sequence[Work], act: Callable[[], Awaitable[None]]) -> None:
         tasks = [asyncio.create_task(self._recorder.run())]

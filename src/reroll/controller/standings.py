@@ -10,8 +10,8 @@ from collections import Counter
 from reroll.controller.bus import Sink
 from reroll.controller.exposition import Family
 from reroll.controller.report import Report, Result
-from reroll.core.model import injection
 from reroll.core.model.key import Key
+from reroll.core.tables.kinds import INJECTION
 from reroll.core.tables.reasons import Reason
 
 ROLLOUTS = {
@@ -48,7 +48,7 @@ class Standings(Sink):
         return {reason: found[reason] for reason in UNHEALTHY}
 
     def report(self, report: Report) -> None:
-        if report.key.kind == injection.KIND:
+        if report.key.kind == INJECTION:
             return
         if report.reason in self._counted and self._is_new(report):
             family, label = self._counted[report.reason]

@@ -26,7 +26,6 @@ from reroll.core.tables.annotations import ALLOW_FROM, IGNORE, INJECTION_READERS
 from reroll.core.tables.kinds import EACH
 from reroll.core.tables.source_kinds import SourceKind
 from reroll.kube.errors import Malformed
-from reroll.x509 import certificate
 
 
 class ManagedField(msgspec.Struct, gc=False, rename="camel"):
@@ -134,6 +133,8 @@ _TLS = "kubernetes.io/tls"
 
 def _expires(values: Mapping[str, bytes]) -> datetime | None:
     """Until when a certificate is good, which is for everybody to see who is shown it."""
+    from reroll.x509 import certificate  # Most sources hold none.
+
     found = certificate("tls.crt", values.get("tls.crt", b""))
     return found.ends if found else None
 

@@ -4,10 +4,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from reroll.core.dialects.annotations import SourcePolicy, with_values
-from reroll.core.dialects.policy_rows import Policies, PolicyRow
 from reroll.core.model.key import Key
 from reroll.core.policy.notice import Notice
 from reroll.core.policy.policy import Policy
+from reroll.core.policy.rows import Policies, PolicyRow
 
 UNSAID = SourcePolicy()
 """Of a source that no row is for."""

@@ -4,31 +4,14 @@ Every attempt decides again from the state of the world, so a failed one leaves 
 it is tried again, for ever, with growing delays. What happened comes back as a value.
 """
 
-from collections.abc import Awaitable, Callable, Collection
-from typing import Any
+from collections.abc import Callable, Collection
 
 import msgspec
 
 from reroll.clock import Clock
 from reroll.controller.pace import Backoff
 from reroll.controller.report import Report, Result
-from reroll.core.decide.actions import (
-    Action,
-    AddValueMarks,
-    Evict,
-    GoBack,
-    MakeCopies,
-    NamePins,
-    Patch,
-    Pause,
-    RecreateJob,
-    Reload,
-    Repair,
-    Resume,
-    StartJob,
-    Unstick,
-    records,
-)
+from reroll.core.decide.actions import Action, NamePins, Patch, Pause, Resume, records
 from reroll.core.decide.plan import Plan
 from reroll.core.model.key import Key, Problem
 from reroll.core.model.metadata import Manifest, pods_there
@@ -42,16 +25,8 @@ from reroll.engine.observer import Observer
 from reroll.engine.outcome import Amended, Blocked, Done, Later, Outcome, Step, Turn, words_of
 from reroll.engine.reports import Reports, after
 from reroll.engine.slow_lane import SlowLane
-from reroll.engine.strategies.canary import CanaryMaker
-from reroll.engine.strategies.copies import CopyMaker
-from reroll.engine.strategies.go_back import NoWayBackError, Rollback
-from reroll.engine.strategies.jobs import Jobs
 from reroll.engine.strategies.owners import Owners
-from reroll.engine.strategies.pin_names import PinNames
-from reroll.engine.strategies.pods import Pods
-from reroll.engine.strategies.repair import Repairs
-from reroll.engine.strategies.stuck_pods import StuckPods
-from reroll.engine.strategies.value_marks import ValueMarks
+from reroll.engine.strategies.table import SLOW, Function, Strategies
 from reroll.engine.writes import OTHERS, Paces, Write, is_slow, write_of
 from reroll.kube import api, resources
 from reroll.kube.client import Client
@@ -75,29 +50,19 @@ class Executor:
         self._reports = Reports(clock, observer)
         self._unanswered: dict[Key, tuple[Turn, Record | None]] = {}
         """Patches that the API server may have applied or not."""
-        self.jobs = Jobs(client, clock, self._world, may_recreate=Feature.RECREATE in features)
         self.owners = Owners(client, clock, self._world)
-        self._rollback = Rollback(client, self._world)
-        self._canaries = CanaryMaker(client, self._world, stays=wake is not None)
-        pods = Pods(client, clock, self._world, observer.reader)
-        slow: dict[type[Action], Callable[[Turn, Any], Awaitable[Step]]] = {
-            Evict: pods.evict,
-            Reload: pods.reload,
-        }
-        self.slow_lane = SlowLane(clock, pacer, slow, wake, pods.forget) if wake else None
-        self._functions: dict[type[Action], Callable[[Turn, Any], Awaitable[Step]]] = {
-            Patch: self._patch,
-            MakeCopies: CopyMaker(client, self._world.sources, self._world.copies).make,
-            NamePins: PinNames(client, clock, self._world).find,
-            AddValueMarks: ValueMarks(client, self._world).add,
-            StartJob: self.jobs.start,
-            RecreateJob: self.jobs.recreate,
-            **self._canaries.functions,
-            Repair: Repairs(client, self._world).step,
-            GoBack: self._go_back,
-            Unstick: StuckPods(client, observer.reader.workload).step,
-            **(dict.fromkeys(slow, self.slow_lane.carry_out) if self.slow_lane else slow),
-        }
+        self.strategies = table = Strategies(
+            client,
+            clock,
+            observer,
+            stays=wake is not None,
+            may_recreate=Feature.RECREATE in features,
+        )
+        slow: dict[type[Action], Function] = dict.fromkeys(SLOW, table.carry_out)
+        self.slow_lane = SlowLane(clock, pacer, slow, wake, table.forget) if wake else None
+        if self.slow_lane:
+            slow = dict.fromkeys(SLOW, self.slow_lane.carry_out)
+        self._functions: dict[type[Action], Function] = {Patch: self._patch, **slow}
 
     async def reconcile(self, key: Key) -> Outcome:
         """Do what a workload needs now."""
@@ -120,7 +85,7 @@ class Executor:
         if snapshot is None:
             self._unanswered.pop(key, None)
             self._pacer.leave(key, Write.ROLL, Write.RECORD)
-            await self._canaries.tidy(key, plan)
+            await self.strategies.tidy(key, plan)
             return Outcome(gone=True)
         wait = self._turn(key, plan)
         if wait:
@@ -129,7 +94,7 @@ class Executor:
         self._world.propagation.take_note(key, plan.reason, begins=begins)
         self._world.propagation.gates.take_note(snapshot, plan)
         outcome = await self.execute(snapshot, plan)
-        await self._canaries.tidy(key, plan)
+        await self.strategies.tidy(key, plan)
         delay = outcome.delay
         if plan.record is None or plan.has(NamePins) or plan.reason is Reason.CONTINUED:
             fresh = self._observer.snapshot(key) if plan.actions else snapshot
@@ -172,7 +137,8 @@ class Executor:
     async def _carry_out(self, turn: Turn, actions: tuple[Action, ...]) -> Outcome:
         step: Step = Done()
         while actions:
-            step = await self._functions[type(actions[0])](turn, actions[0])
+            function = self._functions.get(type(actions[0]), self.strategies.carry_out)
+            step = await function(turn, actions[0])
             actions = actions[1:]
             if isinstance(step, Amended):
                 actions, turn = step.amend(actions), _with_problems(turn, step.problems)
@@ -266,15 +232,6 @@ class Executor:
             return ()
         return self._reports.of_roll(turn)
 
-    async def _go_back(self, turn: Turn, action: GoBack) -> Step:
-        try:
-            return await self._rollback.go_back(turn, action)
-        except NoWayBackError as error:
-            if action.rolled is not None:
-                raise  # Whoever knows what the roll made tells what came of it.
-            reason = Reason.ROLLBACK_FAILED
-            return Blocked(reason, f"it failed, and there is no way back: {error}", RARELY)
-
     # Reports
 
     def forgive(self, key: Key) -> None:
@@ -314,8 +271,6 @@ def _with_problems(turn: Turn, problems: tuple[Problem, ...]) -> Turn:
     return turn._replace(plan=plan)
 
 
-RARELY = 600.0
-"""Seconds between two tries of what hardly ever comes to be possible."""
 LONGEST_SLEEP = 3600.0
 """Whatever it waits for, it is looked at so often: clocks are set, and machines sleep."""
 SOON = 1.0

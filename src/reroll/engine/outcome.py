@@ -11,6 +11,7 @@ from reroll.core.model.content import Content
 from reroll.core.model.digest import content_digest
 from reroll.core.model.key import Key, Problem
 from reroll.core.observe.snapshot import Snapshot
+from reroll.core.tables.kinds import Strategy
 from reroll.core.tables.reasons import Reason
 from reroll.engine.concern import concerned
 from reroll.engine.strategies.job_documents import name_of_run
@@ -98,7 +99,8 @@ def report_of(turn: Turn, result: Result) -> Report:
     """What there is to say about a plan that came to this."""
     snapshot, plan = turn.snapshot, turn.plan
     sources = concerned(snapshot, plan)
-    job = name_of_run(snapshot.workload, plan.changes) if plan.changes else ""
+    starts_job = plan.strategy is Strategy.TRIGGER
+    job = name_of_run(snapshot.workload, plan.changes) if starts_job and plan.changes else ""
     return Report(
         key=turn.key,
         uid=snapshot.workload.uid,

@@ -6,7 +6,6 @@ from fnmatch import fnmatchcase
 import msgspec
 
 from reroll.core.dialects.annotations import SourcePolicy
-from reroll.core.dialects.policy_rows import Policies
 from reroll.core.dialects.rows import Options
 from reroll.core.dialects.table import ALL, DIALECTS, Dialects
 from reroll.core.model.gates import Gate
@@ -17,6 +16,7 @@ from reroll.core.model.windows import Calendar
 from reroll.core.policy.notice import Notice
 from reroll.core.policy.patterns import Pattern
 from reroll.core.policy.policy import Policy
+from reroll.core.policy.rows import Policies
 from reroll.core.policy.selectors import Selector, parse_selector
 from reroll.core.tables.annotations import DOMAIN
 from reroll.core.tables.catalog import Tables

@@ -15,6 +15,9 @@ from reroll.core.model.timing import SourceTiming
 from reroll.core.observe.snapshot import Absence
 from reroll.engine.content import changed_keys, is_same
 
+_NOTHING: frozenset[str] = frozenset()
+"""One for all: each empty set would take as much as a digest, for every source that is known."""
+
 
 class SourceState:
     __slots__ = (
@@ -36,13 +39,13 @@ class SourceState:
 
     def __init__(self) -> None:
         self.users: set[Key] = set()
-        self.hashed: frozenset[str] = frozenset()
+        self.hashed = _NOTHING
         """The dialects that need the hash that their tool makes of it."""
         self.asked = False
         """Whether it matters to somebody what its own annotations say."""
         self.marks: frozenset[str] | None = None
         """What they say, of a kind of which no watch brings them."""
-        self.allowed: frozenset[str] = frozenset()
+        self.allowed = _NOTHING
         """The namespaces whose workloads may name it, as its metadata said last."""
         self.closed = False
         """It lets none of its users use it: whether it exists is kept from them."""
@@ -64,8 +67,9 @@ class SourceState:
         """One more user, on these terms; whether they ask for what was not read so far."""
         hashed = frozenset(term.dialect for term in terms if term.hashed)
         asked = any(term.unless or term.needs for term in terms)
-        more = not hashed <= self.hashed or asked > self.asked
-        self.hashed, self.asked = self.hashed | hashed, self.asked or asked
+        new = hashed - self.hashed
+        more = bool(new) or asked > self.asked
+        self.hashed, self.asked = self.hashed | new if new else self.hashed, self.asked or asked
         return more
 
     @property

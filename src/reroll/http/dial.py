@@ -92,7 +92,7 @@ async def _open(
             host,
             to.port,
             ssl=trust,
-            server_hostname=to.name if trust else None,
+            server_hostname=_shown(to.name) if trust else None,
             # Of several addresses the first that answers; a single one is not raced with itself,
             # because a race that is cancelled in its last moment leaves its socket open.
             happy_eyeballs_delay=None if _is_address(host) else 0.25,
@@ -123,6 +123,11 @@ async def _open_checked(
         with suppress(NoServer):
             return await _open(to, protocol, trust, host)
     return await _open(to, protocol, trust, hosts[-1])
+
+
+def _shown(name: str) -> Any:
+    """A name for TLS, as bytes if it can be: text goes through IDNA, whose tables are 0.4 MB."""
+    return name.encode() if name.isascii() else name
 
 
 def _is_address(host: str) -> bool:
@@ -163,7 +168,7 @@ async def _tunnel(to: Address, proxy: str, made: Connection, trust: ssl.SSLConte
         transport.write("\r\n".join([*lines, "", ""]).encode("latin-1"))
         await greeting.welcome
         made.transport = await asyncio.get_running_loop().start_tls(
-            transport, made, trust, server_hostname=to.name
+            transport, made, trust, server_hostname=_shown(to.name)
         )
     except ssl.SSLCertVerificationError as problem:
         transport.abort()

@@ -11,9 +11,12 @@ from collections.abc import Iterable
 
 from reroll.http.connection import Connection
 from reroll.http.dial import Address, dial, proxy_credentials
-from reroll.http.errors import Closed
+from reroll.http.errors import Closed, HttpError
 
 KEEP_SECONDS = 15.0
+AT_ONCE = 4
+"""So many connections are made at the same time. Whoever comes meanwhile mostly finds one that
+another request is done with: a burst needs a few then, and each costs a millisecond and 75 KB."""
 _REPEATABLE = frozenset(("GET", "HEAD"))
 Headers = Iterable[tuple[str, str]]
 
@@ -25,6 +28,9 @@ class Pool:
         self._common = [("Host", to.authority), *always]
         self._idle: deque[tuple[Connection, ssl.SSLContext | None]] = deque()
         self._sweep: asyncio.TimerHandle | None = None
+        self._dialling = 0
+        self._waiting: deque[asyncio.Future[bool]] = deque()
+        """For a connection to come back, or for the turn to make one; `True`: to make one now."""
         self._closed = False
 
     async def ask(
@@ -35,16 +41,25 @@ class Pool:
         body: bytes | None = None,
         *,
         trust: ssl.SSLContext | None = None,
+        urgent: bool = False,
     ) -> Connection:
-        """The connection with the head of the answer; give it back with `keep`, or `drop` it."""
+        """The connection with the head of the answer; give it back with `keep`, or `drop` it.
+
+        `urgent`: if there is none, make one, whatever others wait for.
+        """
         request = self._encoded(method, target, headers, body, trust)
-        if (kept := self._kept(trust)) is not None:
+        kept = self._kept(trust)
+        while kept is None and not urgent and self._dialling >= AT_ONCE:
+            if await self._turn():
+                break
+            kept = self._kept(trust)
+        if kept is not None:
             try:
                 return await _asked(kept, request)
             except Closed:
                 if method not in _REPEATABLE or not kept.unanswered:
                     raise
-        return await _asked(await dial(self._to, trust), request)
+        return await _asked(await self._made(trust), request)
 
     def keep(self, used: Connection, trust: ssl.SSLContext | None) -> None:
         """Whoever has read an answer to its end gives the connection back."""
@@ -54,6 +69,7 @@ class Pool:
         loop = asyncio.get_running_loop()
         used.idle_since = loop.time()
         self._idle.append((used, trust))
+        self._wake()
         if self._sweep is None:
             self._sweep = loop.call_later(KEEP_SECONDS, self._drop_old)
 
@@ -65,6 +81,37 @@ class Pool:
             self._sweep = None
         while self._idle:
             self._idle.pop()[0].drop()
+
+    async def _made(self, trust: ssl.SSLContext | None) -> Connection:
+        self._dialling += 1
+        try:
+            return await dial(self._to, trust)
+        except HttpError:
+            # Nobody waits for the turn of others at a server that does not answer them.
+            while self._waiting:
+                self._wake(dial_now=True)
+            raise
+        finally:
+            self._dialling -= 1
+            self._wake()
+
+    async def _turn(self) -> bool:
+        turn: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+        self._waiting.append(turn)
+        try:
+            return await turn
+        except asyncio.CancelledError:
+            if turn.done() and not turn.cancelled():
+                self._wake(dial_now=turn.result())
+            raise
+
+    def _wake(self, *, dial_now: bool = False) -> None:
+        """The one that has waited longest."""
+        while self._waiting:
+            turn = self._waiting.popleft()
+            if not turn.done():
+                turn.set_result(dial_now)
+                return
 
     def _kept(self, trust: ssl.SSLContext | None) -> Connection | None:
         """The one used last, so that those not needed any more grow old."""

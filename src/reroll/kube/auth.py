@@ -8,37 +8,41 @@ mapping. Where to look, first found: the named kubeconfig, $KUBECONFIG, the pod'
 import base64
 import ssl
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from os import pathsep
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
+import msgspec
+from msgspec.structs import replace
+
 from reroll.clock import Clock, SystemClock
-from reroll.kube import kubeconfig as files
 from reroll.kube import proxy
 from reroll.kube.credentials import Credential, Fixed, Source, TokenFile
 from reroll.kube.errors import AuthError, ConfigError
-from reroll.kube.plugin import Plugin
 from reroll.kube.tls import Contexts, Pem, Tls
+
+if TYPE_CHECKING:  # A pod has no kubeconfig, and few kubeconfigs have a plugin.
+    from reroll.kube import kubeconfig as files
 
 Headers = tuple[tuple[str, str], ...]
 IMPERSONATE = "Impersonate-"
 SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Access:
+class Access(msgspec.Struct, frozen=True, eq=False):
     """What one request shows; the same object as long as nothing of it changed."""
 
-    headers: Headers = field(repr=False)
+    headers: Headers
     ssl: ssl.SSLContext | None
     """`None` for a plain http:// server."""
     credential: Credential
 
+    def __repr__(self) -> str:
+        return f"Access({self.credential!r})"
 
-@dataclass(frozen=True, slots=True)
-class Route:
+
+class Route(msgspec.Struct, frozen=True):
     """Everything about a connection that never changes."""
 
     server: str
@@ -46,7 +50,10 @@ class Route:
     namespace: str = "default"
     proxy: str | None = None
     tls_server_name: str | None = None
-    headers: Headers = field(default=(), repr=False)
+    headers: Headers = ()
+
+    def __repr__(self) -> str:
+        return f"Route({self.server!r})"
 
 
 class Connection:
@@ -119,11 +126,15 @@ def load(
             f"no way to a cluster: there is no {home}, KUBECONFIG names no file, and this is no "
             "pod; name a kubeconfig with --kubeconfig"
         )
+    from reroll.kube import kubeconfig as files
+
     return _from_kubeconfig(files.choose(paths or [home], context), env, clock)
 
 
 def contexts(env: Mapping[str, str], *, kubeconfig: str | None = None) -> list[str]:
     """The contexts that there are to choose from."""
+    from reroll.kube import kubeconfig as files
+
     return files.contexts(_named_files(env, kubeconfig) or [_home(env)])
 
 
@@ -159,7 +170,7 @@ def _in_cluster(env: Mapping[str, str], folder: Path, clock: Clock) -> Connectio
     return Connection(route, TokenFile(token, clock), Contexts(trust, clock))
 
 
-def _from_kubeconfig(choice: files.Choice, env: Mapping[str, str], clock: Clock) -> Connection:
+def _from_kubeconfig(choice: "files.Choice", env: Mapping[str, str], clock: Clock) -> Connection:
     cluster, user = choice.cluster, choice.user
     if not cluster.server.startswith(("https://", "http://")):
         raise ConfigError(
@@ -179,7 +190,7 @@ def _from_kubeconfig(choice: files.Choice, env: Mapping[str, str], clock: Clock)
     return Connection(route, source, contexts)
 
 
-def _trust(choice: files.Choice) -> Tls:
+def _trust(choice: "files.Choice") -> Tls:
     cluster, user = choice.cluster, choice.user
     authority = _pem(
         "certificate-authority", cluster.certificate_authority, cluster.certificate_authority_data
@@ -209,13 +220,15 @@ def _pem(label: str, path: str, data: str) -> Pem | None:
     return Pem(label, Path(path)) if path else None
 
 
-def _source(choice: files.Choice, trust: Tls, env: Mapping[str, str], clock: Clock) -> Source:
+def _source(choice: "files.Choice", trust: Tls, env: Mapping[str, str], clock: Clock) -> Source:
     user = choice.user
     if user.token_file:
         return TokenFile(Path(user.token_file), clock)
     if user.token:
         return Fixed(Credential(user.token))
     if user.exec:
+        from reroll.kube.plugin import Plugin
+
         return Plugin(user.exec, choice.user_name, env, _cluster_info(choice, trust), clock)
     if user.auth_provider:
         raise ConfigError(
@@ -225,7 +238,7 @@ def _source(choice: files.Choice, trust: Tls, env: Mapping[str, str], clock: Clo
     return Fixed(Credential())
 
 
-def _cluster_info(choice: files.Choice, trust: Tls) -> dict[str, Any]:
+def _cluster_info(choice: "files.Choice", trust: Tls) -> dict[str, Any]:
     cluster = choice.cluster
     info: dict[str, Any] = {"server": cluster.server}
     if cluster.tls_server_name:
@@ -239,7 +252,7 @@ def _cluster_info(choice: files.Choice, trust: Tls) -> dict[str, Any]:
     return info
 
 
-def _basic(user: files.User) -> Headers:
+def _basic(user: "files.User") -> Headers:
     # A token, which has the same header, goes first.
     if not user.username or user.token or user.token_file or user.exec:
         return ()
@@ -247,7 +260,7 @@ def _basic(user: files.User) -> Headers:
     return (("Authorization", f"Basic {pair}"),)
 
 
-def _impersonation(user: files.User) -> Headers:
+def _impersonation(user: "files.User") -> Headers:
     if not user.as_:
         return ()
     extra = [

@@ -118,7 +118,7 @@ class Client:
 
         async def whole(access: Access) -> bytes:
             async with slot, asyncio.timeout(timeout or self._timeout):
-                answer = await self._once(request, access)
+                answer = await self._once(request, access, urgent=urgent)
                 try:
                     return await answer.body()
                 finally:
@@ -165,7 +165,9 @@ class Client:
                 str(problem), reason="Credentials", method=request.method, path=request.path
             ) from problem
 
-    async def _once(self, request: Request, access: Access) -> HttpConnection:
+    async def _once(
+        self, request: Request, access: Access, *, urgent: bool = False
+    ) -> HttpConnection:
         """An answer that began well: its status is 2xx, its body not yet read."""
         started = asyncio.get_running_loop().time()
         headers = [*access.headers, ("Accept", request.accept)]
@@ -179,6 +181,7 @@ class Client:
                 headers,
                 request.body,
                 trust=access.ssl,
+                urgent=urgent,
             )
             status = answer.status
         except (NoServer, NoProxy, ProxyRefused):

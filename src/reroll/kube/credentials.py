@@ -3,10 +3,11 @@
 The third source, exec plugins, is `kube.plugin`. Neither `repr` nor any error shows a credential.
 """
 
-from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import Protocol
+
+import msgspec
 
 from reroll.clock import Clock
 from reroll.kube.errors import AuthError
@@ -14,14 +15,16 @@ from reroll.kube.errors import AuthError
 REREAD_SECONDS = 60.0
 
 
-@dataclass(frozen=True, slots=True)
-class Credential:
+class Credential(msgspec.Struct, frozen=True):
     """A bearer token, or a certificate with its key (PEM), or both, or nothing."""
 
-    token: str = field(default="", repr=False)
-    certificate: bytes = field(default=b"", repr=False)
-    key: bytes = field(default=b"", repr=False)
+    token: str = ""
+    certificate: bytes = b""
+    key: bytes = b""
     expires: datetime | None = None
+
+    def __repr__(self) -> str:
+        return f"Credential(expires={self.expires!r})"
 
 
 class Source(Protocol):

@@ -6,7 +6,6 @@ part of an error: values may be credentials.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -88,8 +87,7 @@ class _File(msgspec.Struct, frozen=True, rename="kebab"):
     current_context: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Choice:
+class Choice(msgspec.Struct, frozen=True):
     """One context with all that belongs to it; paths are absolute."""
 
     context: str

@@ -7,8 +7,10 @@ passphrase.
 
 import ssl
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
 from pathlib import Path
+
+import msgspec
+from msgspec.structs import replace
 
 from reroll.clock import Clock
 from reroll.http.trust import trusting
@@ -17,13 +19,15 @@ from reroll.kube.errors import ConfigError
 REREAD_SECONDS = 60.0
 
 
-@dataclass(frozen=True, slots=True)
-class Pem:
+class Pem(msgspec.Struct, frozen=True):
     """A certificate or key, in a file or inline; `label` says whose it is, for errors."""
 
     label: str
     path: Path | None = None
-    data: bytes = field(default=b"", repr=False)
+    data: bytes = b""
+
+    def __repr__(self) -> str:
+        return f"Pem({self.label!r}, {self.path!r})"
 
     def read(self) -> bytes:
         if self.path is None:
@@ -44,8 +48,7 @@ class Pem:
         return (stat.st_mtime_ns, stat.st_ino, stat.st_size) if stat else (0, 0, 0)
 
 
-@dataclass(frozen=True, slots=True)
-class Tls:
+class Tls(msgspec.Struct, frozen=True):
     """What one connection trusts and shows."""
 
     authority: Pem | None = None

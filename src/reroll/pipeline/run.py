@@ -231,7 +231,7 @@ class Run:
 
     async def replace_jobs(self) -> None:
         """Replace the Jobs of this run that are written down, until cancelled."""
-        await self.executor.jobs.run((), self._job_reported)
+        await self.executor.strategies.jobs.run((), self._job_reported)
 
     def _job_reported(self, report: Report) -> None:
         self.publish(report)

@@ -9,11 +9,11 @@ from typing import Annotated, Literal, get_args, get_type_hints
 
 import msgspec
 
-from reroll.core.dialects.policy_rows import Policies
 from reroll.core.model.gates import Gate
 from reroll.core.model.pace import ALL, USUAL_ROLLS, Limits, Parallel, Rolls
 from reroll.core.model.windows import Calendar
 from reroll.core.policy.notice import Notice
+from reroll.core.policy.rows import Policies
 from reroll.core.tables.catalog import TABLES, Tables
 from reroll.core.tables.rights import DEFAULT, OPTIONAL
 from reroll.settings.parsers import (

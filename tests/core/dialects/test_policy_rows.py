@@ -5,9 +5,10 @@ from typing import Any
 
 import pytest
 
-from reroll.core.dialects.policy_rows import Policies, limits, policies
+from reroll.core.dialects.policy_rows import limits, policies
 from reroll.core.model.key import Key
 from reroll.core.model.pace import Limits, OnFailure, Parallel
+from reroll.core.policy.rows import Policies
 from reroll.core.tables.catalog import TABLES
 from reroll.core.tables.kinds import Strategy
 

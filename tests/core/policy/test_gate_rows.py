@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from reroll.core.model.gates import Alerts, Analysis, Gate, Matcher, NoData, Query, Server, Webhook
-from reroll.core.policy.gate_rows import gates, parse_matchers, parse_names
+from reroll.core.policy.gate_rows import gates, parse_matchers
+from reroll.core.policy.gates import parse_names
 from reroll.core.tables.limits import GATES
 
 URL = "http://prometheus.monitoring:9090"

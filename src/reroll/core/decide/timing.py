@@ -7,6 +7,7 @@ for none of them.
 from collections.abc import Iterable, Iterator
 from datetime import datetime
 from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING
 
 from reroll.core.decide.case import Case
 from reroll.core.decide.plan import Plan, without_action
@@ -15,8 +16,10 @@ from reroll.core.model.key import Key
 from reroll.core.model.timing import ANY_TIME, Hold, SourceTiming
 from reroll.core.model.windows import ALWAYS_OPEN, WindowRow, Windows
 from reroll.core.observe.snapshot import Snapshot
-from reroll.core.policy.openings import Group, Opening, is_open, opening
 from reroll.core.tables.reasons import Reason
+
+if TYPE_CHECKING:  # What reckons with calendars is loaded with the first window.
+    from reroll.core.policy.openings import Group, Opening
 
 
 def timing_of(snapshot: Snapshot, source: Key) -> SourceTiming | None:
@@ -75,7 +78,7 @@ def stamp(moment: datetime | None) -> str:
 # Which windows count
 
 
-def groups_of(snapshot: Snapshot, sources: Iterable[Key]) -> tuple[Group, ...]:
+def groups_of(snapshot: Snapshot, sources: Iterable[Key]) -> "tuple[Group, ...]":
     """The windows that have to be open for a roll for these sources: a group for each place.
 
     Those of the config file for its namespace, its own, and those of each source. Nobody opens
@@ -85,7 +88,7 @@ def groups_of(snapshot: Snapshot, sources: Iterable[Key]) -> tuple[Group, ...]:
     return tuple(dict.fromkeys(filter(None, (for_namespace(rows, home), *_own(snapshot, sources)))))
 
 
-def for_namespace(rows: Iterable[WindowRow], namespace: str) -> Group:
+def for_namespace(rows: Iterable[WindowRow], namespace: str) -> "Group":
     """The windows of the config file that are for all workloads of a namespace."""
     return tuple(
         window
@@ -95,7 +98,7 @@ def for_namespace(rows: Iterable[WindowRow], namespace: str) -> Group:
     )
 
 
-def named_windows(said: Windows, rows: Iterable[WindowRow]) -> Group:
+def named_windows(said: Windows, rows: Iterable[WindowRow]) -> "Group":
     """Those of an annotation, with the rows that it names."""
     named = [window for row in rows if row.name in said.names for window in row.windows]
     return (*said.own, *named)
@@ -118,7 +121,7 @@ def _said(snapshot: Snapshot, sources: Iterable[Key]) -> Iterator[Windows]:
             yield timing.window
 
 
-def _own(snapshot: Snapshot, sources: Iterable[Key]) -> Iterator[Group]:
+def _own(snapshot: Snapshot, sources: Iterable[Key]) -> "Iterator[Group]":
     for said in _said(snapshot, sources):
         if said is not ALWAYS_OPEN:
             yield named_windows(said, snapshot.calendar)
@@ -139,11 +142,15 @@ def _changed(case: Case) -> tuple[Key, ...]:
     return tuple(dict.fromkeys(change.reference.source for change in case.comparison.changes))
 
 
-def _closed(case: Case) -> Opening | None:
+def _closed(case: Case) -> "Opening | None":
     """How its windows stand, if they hold it back."""
     changed = _changed(case)
     groups = groups_of(case.snapshot, changed)
-    if not groups or is_urgent(case.snapshot, changed) or is_open(groups, case.now):
+    if not groups or is_urgent(case.snapshot, changed):
+        return None
+    from reroll.core.policy.openings import is_open, opening
+
+    if is_open(groups, case.now):
         return None
     found = opening(groups, case.now)
     due = _due(case, found)
@@ -158,7 +165,7 @@ def expires(case: Case) -> datetime | None:
     return case.record.expires if case.record else None
 
 
-def _due(case: Case, found: Opening) -> datetime | None:
+def _due(case: Case, found: "Opening") -> datetime | None:
     """From when on it rolls although its windows are closed; `None`: it does not."""
     early, ends = case.snapshot.policy.before_expiry, expires(case)
     if early is None or ends is None or (found.opens and found.opens < ends):
@@ -166,12 +173,12 @@ def _due(case: Case, found: Opening) -> datetime | None:
     return case.now if early is ANY_TIME or early == ANY_TIME else ends - early
 
 
-def _look_at(case: Case, found: Opening) -> datetime | None:
+def _look_at(case: Case, found: "Opening") -> datetime | None:
     moments = (found.opens, _due(case, found))
     return min((one for one in moments if one), default=None)
 
 
-def _expiry(case: Case, found: Opening) -> str:
+def _expiry(case: Case, found: "Opening") -> str:
     ends = expires(case)
     if ends is None or (found.opens and found.opens < ends):
         return ""

@@ -25,7 +25,7 @@ from reroll.core.policy.approval import (
 )
 from reroll.core.policy.canary import parse_pause, parse_size
 from reroll.core.policy.durations import parse_duration, parse_time
-from reroll.core.policy.gate_rows import parse_names
+from reroll.core.policy.gates import parse_names
 from reroll.core.policy.pace import (
     parse_group,
     parse_on_failure,
@@ -33,7 +33,6 @@ from reroll.core.policy.pace import (
     parse_rolls,
     parse_wave,
 )
-from reroll.core.policy.windows import parse_windows
 from reroll.core.tables.annotations import DOMAIN, PIN_MODES
 from reroll.core.tables.kinds import Strategy
 
@@ -150,6 +149,12 @@ def _no_gate(_: str) -> tuple[str, ...]:
     return (NO_NAMES,)
 
 
+def _windows(text: str) -> Windows:
+    from reroll.core.policy.windows import parse_windows  # Few workloads have one.
+
+    return parse_windows(text)
+
+
 def _closed(told: str) -> Windows:
     return Windows(problem=told)
 
@@ -186,7 +191,7 @@ ANNOTATIONS: tuple[Annotation, ...] = (
     Annotation("approval-timeout", "approval.timeout", parse_timeout, "after how long people are told again that a content waits for approval; it does not roll for that", "4h"),
     Annotation("canary", "canary.size", parse_size, "a Deployment with revisions gets a change only after so many extra pods with it were healthy, a StatefulSet after so many of its last pods: a number, a percentage of its replicas, or `none`", '"1"'),
     Annotation("canary-pause", "canary.manual", parse_pause, "`manual`: a healthy canary waits for `reroll promote` or `reroll abort`", "manual"),
-    Annotation("window", "window", parse_windows, "its rolls begin only then: days, times and a zone, or names of windows of the config file; `;` between several, `always` for none", "Mon-Fri 09:00-17:00 Europe/Oslo", _closed),
+    Annotation("window", "window", _windows, "its rolls begin only then: days, times and a zone, or names of windows of the config file; `;` between several, `always` for none", "Mon-Fri 09:00-17:00 Europe/Oslo", _closed),
     Annotation("urgent-before-expiry", "before_expiry", _before_expiry, "no window holds it if a certificate that it uses runs out before the next one opens: `true`, or only from a time before that on", "48h"),
     Annotation("gates", "pace.gates", parse_names, "names of gates of the config file: all have to be open before it rolls, and while it soaks", "errors, shop-alerts", _no_gate),
     Annotation("notice", "notice", _names, "the rows of `notices:` that are told of it, those that have to be named; names, with commas", "team-shop"),
@@ -202,7 +207,7 @@ SOURCE_ANNOTATIONS: tuple[Annotation, ...] = (
     Annotation("approved", "approval.approved", parse_approved, "the content that was approved, and by whom; `reroll approve` writes it", "5f9c2d1a7b0e4c6d8f1a2b3c4d5e6f70 by alice"),
     Annotation("rejected", "approval.rejected", parse_rejected, "the content that was rejected, by whom and why; `reroll reject` writes it", '"5f9c2d1a7b0e4c6d8f1a2b3c4d5e6f70 by bob: wrong pool size"'),
     Annotation("hold", "timing.hold", parse_hold, "nothing rolls for it now: `true`, a reason, or `until` a time and a reason", "until 2026-11-16T09:00:00Z incident 42"),
-    Annotation("window", "timing.window", parse_windows, "rolls for it begin only then, as on a workload; where both say something, both have to be open", "daily 02:00+3h UTC", _closed),
+    Annotation("window", "timing.window", _windows, "rolls for it begin only then, as on a workload; where both say something, both have to be open", "daily 02:00+3h UTC", _closed),
     Annotation("urgent", "timing.urgent", boolean, "changes of it pass windows, soak times, cooldowns and approvals; never a hold, and never a stop", '"true"'),
 )  # fmt: skip
 

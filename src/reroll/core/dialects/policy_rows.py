@@ -11,16 +11,15 @@ Pure. Everything that is wrong with a file is told at once, a sentence each.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from fnmatch import fnmatchcase
 from typing import Annotated, Any
 
 import msgspec
 
 from reroll.core.dialects.annotations import ANNOTATIONS, SOURCE_ANNOTATIONS, Annotation
-from reroll.core.model.key import Key
 from reroll.core.model.pace import Limits
 from reroll.core.policy.patterns import Pattern, parse_patterns
-from reroll.core.policy.selectors import Selector, selector_in
+from reroll.core.policy.rows import Policies, PolicyRow
+from reroll.core.policy.selectors import selector_in
 from reroll.core.tables.catalog import Tables
 from reroll.core.tables.custom_rows import Help, converted, listed
 
@@ -53,36 +52,6 @@ class LimitsRow(msgspec.Struct, forbid_unknown_fields=True):
         Annotated[int, msgspec.Meta(ge=0, le=_MOST)],
         Help("most workloads under way at once in each namespace; 0: any number"),
     ] = 0
-
-
-class PolicyRow(msgspec.Struct, frozen=True):
-    """One row, read."""
-
-    values: Mapping[str, Any]
-    """By field of a `Policy`, or of a `SourcePolicy` where the row is for sources."""
-    place: str = ""
-    """Where it stands: `policies[0]`."""
-    namespaces: tuple[str, ...] = ()
-    labels: Selector = Selector()
-    sources: tuple[Pattern, ...] = ()
-
-    def is_for(self, workload: Key, labels: Mapping[str, str]) -> bool:
-        return self._is_in(workload.namespace) and self.labels.matches(labels)
-
-    def is_for_source(self, source: Key) -> bool:
-        return self._is_in(source.namespace) and any(
-            pattern.matches(source, source.namespace) for pattern in self.sources
-        )
-
-    def _is_in(self, namespace: str) -> bool:
-        return not self.namespaces or any(fnmatchcase(namespace, glob) for glob in self.namespaces)
-
-
-class Policies(msgspec.Struct, frozen=True):
-    """The rows of a file, in its order: a later one wins, key by key."""
-
-    workloads: tuple[PolicyRow, ...] = ()
-    sources: tuple[PolicyRow, ...] = ()
 
 
 def policies(given: Any, tables: Tables) -> tuple[Policies, list[str]]:

@@ -117,6 +117,8 @@ class Dialects:
     def _counting(self, claim: Claim) -> Claim:
         """A claim less the kinds of sources that do not count."""
         kinds = self.options.sources
+        if claim.kinds <= kinds and all(pattern.kind in kinds for pattern in claim.named):
+            return claim
         named = tuple(pattern for pattern in claim.named if pattern.kind in kinds)
         return msgspec.structs.replace(claim, kinds=claim.kinds & kinds, named=named)
 

@@ -37,11 +37,11 @@ from reroll.core.model.gates import (
     Webhook,
 )
 from reroll.core.policy.durations import parse_duration
+from reroll.core.policy.gates import NAME
 from reroll.core.tables.custom_rows import Help, converted
 from reroll.core.tables.limits import GATES
 
 _OBJECT = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
-_NAME = r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?"
 _MATCHER = re.compile(r'\s*([a-zA-Z_]\w*)\s*(=~|!~|!=|=)\s*"((?:[^"\\]|\\.)*)"\s*(?:,|$)')
 _ESCAPED = re.compile(r"\\(.)")
 _URL = re.compile(
@@ -127,19 +127,6 @@ def gates(given: Any) -> tuple[tuple[Gate, ...], list[str]]:
     return found, problems
 
 
-def parse_names(text: str) -> tuple[str, ...]:
-    """The names of gates in an annotation; a `ValueError` says what to write instead."""
-    names = [part.strip() for part in text.split(",") if part.strip()]
-    for name in names:
-        if "://" in name:
-            raise ValueError("names an address; write names of gates of the config file")
-        if not re.fullmatch(_NAME, name):
-            raise ValueError('is not a list of names of gates; write e.g. "errors, shop-alerts"')
-    if len(names) > GATES.number:
-        raise ValueError(f"names more than {GATES.number} gates")
-    return tuple(dict.fromkeys(names))
-
-
 def parse_matchers(text: str) -> tuple[Matcher, ...]:
     """`severity="critical", team=~"a|b"`, with or without braces."""
     inner, at, found = text.strip().removeprefix("{").removesuffix("}"), 0, []
@@ -179,7 +166,7 @@ def _gates(given: Any, problems: list[str]) -> Iterator[Gate]:
 
 
 def _gate(row: GateRow, wrong: list[str]) -> Gate | None:
-    if not re.fullmatch(_NAME, row.name):
+    if not re.fullmatch(NAME, row.name):
         wrong.append("name: use small letters, digits and `-`, at most 63")
     templates = [row.analysis_template, row.cluster_analysis_template]
     asked = [row.prometheus, row.alertmanager, row.webhook, *templates]

@@ -16,6 +16,8 @@ from reroll.core.model.podspec import Container, KeyToPath, PodSpec, Volume, Vol
 from reroll.core.model.reference import Reference
 
 CSI_DRIVER = "secrets-store.csi.k8s.io"
+NO_KEYS: frozenset[str] = frozenset()
+"""One for all: most uses need no key, and an empty set of each would be the largest part of it."""
 
 
 class Use(msgspec.Struct, frozen=True, gc=False):
@@ -28,7 +30,7 @@ class Use(msgspec.Struct, frozen=True, gc=False):
     keys: frozenset[str] | None = None
     optional: bool = False
     live: bool = False
-    needs: frozenset[str] = frozenset()
+    needs: frozenset[str] = NO_KEYS
     """The keys without which it cannot start, unless it is optional."""
     container: str = ""
     mounted: bool = False
@@ -70,14 +72,16 @@ def _reference(source: Key, together: list[Use], *, mounts_are_live: bool) -> Re
         source=source,
         keys=_union(use.keys for use in matters),
         required=any(not use.optional for use in together),
-        required_keys=frozenset().union(*{use.needs for use in together if not use.optional}),
+        required_keys=_union(use.needs for use in together if not use.optional) or NO_KEYS,
     )
 
 
 def _union(parts: Iterable[frozenset[str] | None]) -> frozenset[str] | None:
     """All the keys of `parts`; `None`, every key there is, swallows the rest."""
     distinct = set(parts)
-    return None if None in distinct else frozenset().union(*filter(None, distinct))
+    if None in distinct:
+        return None
+    return frozenset().union(*filter(None, distinct)) if any(distinct) else NO_KEYS
 
 
 def _env_uses(container: Container) -> Iterator[Use]:
@@ -111,7 +115,7 @@ def _env_uses(container: Container) -> Iterator[Use]:
 
 def _volume_uses(volume: Volume, mounts: list[tuple[Container, VolumeMount]]) -> Iterator[Use]:
     for kind, name, items, optional in _volume_sources(volume):
-        needs = frozenset(item.key for item in items or ())
+        needs = frozenset(item.key for item in items) if items else NO_KEYS
         shown = _Shown(items or [], needs)
         for container, mount in mounts:
             live = not (mount.sub_path or mount.sub_path_expr)

@@ -1,17 +1,9 @@
 """Makes and removes canaries: a Deployment beside a workload, with its template and other pins."""
 
 import copy
-from collections.abc import Awaitable, Callable
 from typing import Any
 
-from reroll.core.decide.actions import (
-    Action,
-    MakeCanary,
-    NoteCanary,
-    RemoveCanary,
-    StayOn,
-    WriteRecord,
-)
+from reroll.core.decide.actions import MakeCanary, NoteCanary, RemoveCanary, StayOn, WriteRecord
 from reroll.core.decide.canaries import KEPT
 from reroll.core.decide.plan import Plan
 from reroll.core.model.canary import canary_name, pods_of
@@ -43,20 +35,10 @@ class CanaryMaker:
     def __init__(self, client: Client, world: World, *, stays: bool) -> None:
         self._client, self._world, self._stays = client, world, stays
 
-    @property
-    def functions(self) -> dict[type[Action], Callable[[Turn, Any], Awaitable[Step]]]:
-        """Of the actions that are about canaries."""
-        return {
-            StayOn: self._stay,
-            MakeCanary: self._make,
-            RemoveCanary: self._drop,
-            NoteCanary: self._note,
-        }
-
-    async def _stay(self, turn: Turn, action: StayOn) -> Step:  # noqa: ARG002
+    async def stay(self, turn: Turn, action: StayOn) -> Step:  # noqa: ARG002
         return Done() if self._stays else Blocked(Reason.ON_CANARY, BY_CONTROLLER, SLOWLY)
 
-    async def _make(self, turn: Turn, action: MakeCanary) -> Step:
+    async def make(self, turn: Turn, action: MakeCanary) -> Step:
         kind, key = turn.snapshot.kind, turn.key
         resource = resources.of(kind)
         raw = await self._client.send(wire.get(resource, key.namespace, key.name))
@@ -84,11 +66,11 @@ class CanaryMaker:
     def _is_ours(self, key: Key) -> bool:
         return self._world.canaries.of(key) is not None
 
-    async def _drop(self, turn: Turn, action: RemoveCanary) -> Step:  # noqa: ARG002
+    async def drop(self, turn: Turn, action: RemoveCanary) -> Step:  # noqa: ARG002
         await self._remove(turn.key)
         return Done()
 
-    async def _note(self, turn: Turn, action: NoteCanary) -> Step:
+    async def note(self, turn: Turn, action: NoteCanary) -> Step:
         """By way of its status: any other write of an annotation makes a new generation."""
         snapshot, key = turn.snapshot, turn.key
         kind, before = snapshot.kind, snapshot.workload

@@ -20,8 +20,9 @@ from reroll.core.policy.vocabulary import Vocabulary
 from reroll.core.revisions.copies import write_pins_into
 from reroll.core.revisions.pins import PINS, read_pins, rewrites
 from reroll.core.tables.annotations import STATE
+from reroll.core.tables.reasons import Reason
 from reroll.core.write.patches import RESTARTED_AT, Operation, pointer
-from reroll.engine.outcome import Done, Step, Turn
+from reroll.engine.outcome import Blocked, Done, Step, Turn
 from reroll.engine.world import World
 from reroll.kube import api, resources
 from reroll.kube.client import Client
@@ -29,6 +30,8 @@ from reroll.kube.decode import decoded
 from reroll.kube.errors import Invalid, NotFound
 from reroll.kube.objects import Revision, is_owned_by
 
+RARELY = 600.0
+"""Seconds between two tries of what hardly ever comes to be possible."""
 _HASHES = ("pod-template-hash", "rollouts-pod-template-hash")
 """Labels that the controller of a workload adds to the templates of its revisions."""
 
@@ -41,7 +44,16 @@ class Rollback:
     def __init__(self, client: Client, world: World) -> None:
         self._client, self._world = client, world
 
-    async def go_back(self, turn: Turn, action: GoBack) -> Step:
+    async def step(self, turn: Turn, action: GoBack) -> Step:
+        try:
+            return await self._go_back(turn, action)
+        except NoWayBackError as error:
+            if action.rolled is not None:
+                raise  # Whoever knows what the roll made tells what came of it.
+            reason = Reason.ROLLBACK_FAILED
+            return Blocked(reason, f"it failed, and there is no way back: {error}", RARELY)
+
+    async def _go_back(self, turn: Turn, action: GoBack) -> Step:
         """Raises `NoWayBackError` where the workload is not as the roll left it."""
         snapshot, kind, key = turn.snapshot, turn.snapshot.kind, turn.key
         if not kind.template:

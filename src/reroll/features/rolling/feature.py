@@ -99,9 +99,9 @@ class Rolling:
             for key in self.observer.world.everything():
                 self.queue.add(key, urgent=False)
             async with asyncio.TaskGroup() as group:
-                if "Job" in self.observer.kinds and self._executor.jobs.may_recreate:
+                if "Job" in self.observer.kinds and self._executor.strategies.may_recreate:
                     places = self._settings.namespaces or (None,)
-                    group.create_task(self._executor.jobs.run(places, self._bus.publish))
+                    group.create_task(self._executor.strategies.jobs.run(places, self._bus.publish))
                 if self._executor.slow_lane:
                     group.create_task(self._executor.slow_lane.run())
                 group.create_task(self._worker.run(self._settings.concurrency))
