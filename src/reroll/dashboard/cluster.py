@@ -4,7 +4,7 @@ Every method is an answer of a command, or one of its writes. Nothing is kept he
 answers, and decides how often the cluster is asked.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from reroll.answers.audit.gather import audit
@@ -18,7 +18,8 @@ from reroll.answers.explain.gather import explained
 from reroll.answers.history import gather_revisions, revisions
 from reroll.answers.history.choice import before_this, choose
 from reroll.answers.history.gather import gather as past_of
-from reroll.answers.history.gather import situations_of
+from reroll.answers.history.gather import situations_of, subject
+from reroll.answers.history.history import Subject
 from reroll.answers.history.history import facts_of as past_facts
 from reroll.answers.migration.survey import survey
 from reroll.core.dialects.annotations import ANNOTATIONS
@@ -75,6 +76,11 @@ _ROWS = {row.name: row for row in CONFIGS}
 _HOLD = next(row for row in ANNOTATIONS if row.field == "hold")
 
 
+async def _past(view: View, subjects: Sequence[Subject]) -> dict[str, Any]:
+    entries = await past_of(view, subjects, MOST_PAST)
+    return {"history": [plain(past_facts(one)) for one in entries], "problems": view.gaps}
+
+
 def _holder(metadata: Managed, key: Key) -> Holder | None:
     """Of the object's own annotation."""
     text = (metadata.annotations or {}).get(HOLD)
@@ -125,15 +131,18 @@ class Cluster(Standpoint):
         facts = explained_facts(await explained(view, listing, one, settings, now))
         return {**facts, "problems": view.gaps, "notes": listing.notes}
 
-    async def past(self, *keys: Key) -> dict[str, Any]:
-        """What `reroll history -o json` tells, of some workloads of one namespace or of all."""
-        view = self._fresh(keys[0].namespace if keys else None)
+    async def past(self, key: Key) -> dict[str, Any]:
+        """What `reroll history -o json` tells of one workload."""
+        view = self._fresh(key.namespace)
         settings, _ = await self._learn(view)
-        listed = await view.workloads(settings.tables.kinds)
-        mine = [one for one in listed if not keys or one.workload.key in keys]
+        rows = [row for row in settings.tables.kinds if row.name == key.kind]
+        mine = [one for one in await view.workloads(rows) if one.workload.key == key]
         known = await situations_of(view, settings, self._clock, mine)
-        entries = (await past_of(view, mine, known))[:MOST_PAST]
-        return {"history": [plain(past_facts(one)) for one in entries], "problems": view.gaps}
+        return await _past(view, [subject(one, known.get(key)) for one in mine])
+
+    async def timeline(self, subjects: Iterable[Subject]) -> dict[str, Any]:
+        """The same of all workloads of an overview: they are not listed again for it."""
+        return await _past(self._fresh(), tuple(subjects))
 
     async def revisions(self, kind: Kind, key: Key) -> Facts:
         """What `reroll revisions -o json` tells of one workload, and which one is `previous`."""

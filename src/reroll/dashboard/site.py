@@ -102,7 +102,7 @@ async def _calendar(wanted: Wanted) -> Made:
 
 
 async def _timeline(wanted: Wanted) -> Made:
-    return Made(await timeline_page(wanted.desk, wanted.query))
+    return Made(await timeline_page(wanted.desk, wanted.seen, wanted.query))
 
 
 async def _stale(wanted: Wanted) -> Made:

@@ -7,6 +7,7 @@ from typing import NamedTuple
 from reroll.core.model.key import Key
 from reroll.core.observe.provenance import Managed, Stub, Writes, writes
 from reroll.core.tables.source_kinds import CONFIGS, SourceKind
+from reroll.engine.many import by_page, crowds, each
 from reroll.kube import resources
 from reroll.kube.view import View
 
@@ -38,7 +39,23 @@ async def every_config(view: View, more: Iterable[SourceKind] = ()) -> Configs:
 
 async def writes_of(view: View, sources: Iterable[Key]) -> dict[Key, Writes]:
     """Who wrote these; those that are not there, or no ConfigMap or Secret, are left out."""
-    keys = sorted(key for key in sources if key.kind in _RESOURCES)
+    wanted = {key for key in sources if key.kind in _RESOURCES}
+    found: dict[Key, Writes] = {}
+
+    async def listed(kind: str, namespace: str, names: list[str]) -> None:
+        def take(name: str, stub: Stub) -> None:
+            found[Key(kind, namespace, name)] = writes(stub.metadata)
+
+        place = _RESOURCES[kind], namespace
+        rest = await by_page(view.client, place, names, Stub, take)
+        wanted.difference_update(Key(kind, namespace, name) for name in rest.gone)
+
+    await each(crowds(wanted), listed)
+    return found | await _got(view, sorted(wanted - found.keys()))
+
+
+async def _got(view: View, keys: list[Key]) -> dict[Key, Writes]:
+    """Each by itself."""
     slots = asyncio.Semaphore(READS)
 
     async def stub(key: Key) -> Stub | None:

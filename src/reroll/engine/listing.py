@@ -5,7 +5,7 @@ others. What may not be read becomes a gap, a sentence; the rest is still answer
 """
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from typing import NamedTuple
 
@@ -16,6 +16,7 @@ from reroll.core.decide.plan import without_action
 from reroll.core.model.key import Key
 from reroll.core.model.metadata import Manifest
 from reroll.core.model.record import Record, read
+from reroll.core.observe.provenance import Writes
 from reroll.core.observe.workload import owner_of
 from reroll.core.policy.policy import Policy
 from reroll.core.revisions.content_names import COPY_OF
@@ -29,6 +30,7 @@ from reroll.engine.cluster_hold import find_hold, place_of
 from reroll.engine.feeds import MountFeed
 from reroll.engine.listing_keys import Unlocking, needs_key
 from reroll.engine.observer import Decision, Observer
+from reroll.engine.source_lists import SourceLists
 from reroll.kube import api, resources, watch
 from reroll.kube.errors import Forbidden, Malformed, NotFound
 from reroll.kube.objects import Stub
@@ -74,6 +76,7 @@ class Listing:
         """What belongs to another workload, and is none itself."""
         self.chosen: Choice = lambda *_: True
         """What selects workloads."""
+        self._lists = SourceLists(view, self.observer)
 
     def _problem(self, what: str, sentence: str) -> None:
         self._view.gaps.append(f"{what}: {sentence}")
@@ -95,10 +98,13 @@ class Listing:
         """
         self.chosen = chosen
         await self._namespaces()
-        found = await self._list(chosen, frozenset(kinds) or frozenset(self.kinds))
+        names = frozenset(kinds) or frozenset(self.kinds)
+        found = await self._list(chosen, names)
         if supposing:
             self.world.suppose(_key(kind, manifest) for kind, manifest in found)
-        if any((record := _record(manifest)) and record.pins is not None for _, manifest in found):
+        if any(
+            (record := record_of(manifest)) and record.pins is not None for _, manifest in found
+        ):
             await self._copies()
         for kind, manifest in found:
             self.world.workload_seen(kind, manifest)
@@ -106,16 +112,18 @@ class Listing:
         await self._recall()
         await self._cluster_hold()
         await self._mounts()
-        await self.observer.reader.catch_up()
-        is_tried = any((record := _record(one)) and record.trial for _, one in found)
+        await self._read()
+        is_tried = any((record := record_of(one)) and record.trial for _, one in found)
         if is_tried or any(map(self.world.propagation.governs, self.world.workloads)):
-            await self._neighbours(found)
+            await self._neighbours(found, names)
         for kind, manifest in found:
             one = Listed(kind, manifest, self.world.policy_of(kind, manifest))
             self.workloads[one.key] = one
 
-    async def _neighbours(self, found: list[tuple[Kind, Manifest]]) -> None:
+    async def _neighbours(self, found: list[tuple[Kind, Manifest]], kinds: frozenset[str]) -> None:
         """The workloads that the chosen ones wait for, or that wait for them."""
+        if not self.others and kinds == frozenset(self.kinds):
+            return
         chosen = {_key(kind, manifest) for kind, manifest in found}
         others = self.others
         for kind, manifest in await self._list(lambda *_: True, frozenset(self.kinds)):
@@ -123,7 +131,17 @@ class Listing:
                 self.world.workload_seen(kind, manifest)
         self.others = others
         await self._unlock(make=False)
+        await self._read()
+
+    async def _read(self) -> None:
+        """The sources that are wanted."""
+        await self._lists.read()
         await self.observer.reader.catch_up()
+
+    @property
+    def written(self) -> Mapping[Key, Writes]:
+        """Who wrote sources, of those that were listed on the way."""
+        return self._lists.written
 
     async def everything(self) -> list[Listed]:
         """All workloads, and what is said of each; nothing is read of what they use."""
@@ -286,6 +304,7 @@ def _place(manifest: Manifest) -> tuple[str, str]:
     return manifest.metadata.namespace, manifest.metadata.name
 
 
-def _record(manifest: Manifest) -> Record | None:
+def record_of(manifest: Manifest) -> Record | None:
+    """The record that is on a workload, if it can be read."""
     found = read((manifest.metadata.annotations or {}).get(STATE))
     return found if isinstance(found, Record) else None
