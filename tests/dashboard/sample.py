@@ -250,7 +250,7 @@ class SampleCluster:
             raise Unauthorized("Unauthorized")
         return self.user
 
-    async def overview(self) -> Overview:
+    async def overview(self, _: Any) -> Overview:
         self.listed += 1
         return self.seen
 
@@ -262,7 +262,7 @@ class SampleCluster:
     async def timeline(self, _: Any) -> Any:
         return {"history": self.history, "problems": []}
 
-    async def past(self, _: Key) -> Any:
+    async def past(self, *_: Key) -> Any:
         return {"history": self.history, "problems": []}
 
     async def revisions(self, kind: Any, key: Key) -> Any:

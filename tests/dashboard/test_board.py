@@ -83,7 +83,7 @@ class Listings:
         self.error: Exception | None = None
         self.digest = b"1"
 
-    async def make(self):
+    async def make(self, _):
         self.made += 1
         if self.error:
             raise self.error

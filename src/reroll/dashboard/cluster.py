@@ -25,12 +25,15 @@ from reroll.answers.migration.survey import survey
 from reroll.core.dialects.annotations import ANNOTATIONS
 from reroll.core.model.approval import Ruling
 from reroll.core.model.key import Key
+from reroll.core.model.metadata import Manifest
 from reroll.core.model.timing import Hold
 from reroll.core.observe.provenance import Managed, Stub, Writes, annotation_writer, writes
 from reroll.core.tables.annotations import HOLD, URGENT
 from reroll.core.tables.kinds import Kind
 from reroll.core.tables.rights import Feature
 from reroll.core.tables.source_kinds import CONFIGS
+from reroll.dashboard.board import Saw
+from reroll.dashboard.first_sight import MANY, first_sight
 from reroll.dashboard.overview import Facts, Overview, overview
 from reroll.dashboard.standpoint import Standpoint
 from reroll.engine.approval_guard import is_guarded
@@ -96,25 +99,32 @@ class Cluster(Standpoint):
 
     # Reads
 
-    async def overview(self) -> Overview:
-        """One listing of everything, and what follows from it."""
+    async def overview(self, saw: Saw) -> Overview:
+        """One listing of everything, and what follows from it; `saw` is told of many workloads."""
+
+        def seen(found: Sequence[tuple[Kind, Manifest]]) -> None:
+            if len(found) >= MANY:
+                saw(first_sight(found, self._clock.now()))
+
         async with self._setup.turn:
             await self._look_around()
             view = self._fresh()
-            listing, settings = await self._listing(view)
+            settings, notes = await self._learn(view)
+            listing = self._begun(view, settings, notes)
+            await listing.fill(seen=seen)
             return await overview(view, listing, self._clock.now, tuple(settings.windows.rows))
 
+    def _begun(self, view: View, settings: Settings, notes: Iterable[str]) -> Listing:
+        listing = Listing(view, self._clock, settings, settings.namespace or view.home)
+        listing.notes += notes
+        return listing
+
     async def _listing(
-        self, view: View, only: Key | None = None, *, supposing: bool = False
+        self, view: View, only: Key, *, supposing: bool = False
     ) -> tuple[Listing, Settings]:
         """`supposing`: also what one uses that is not opted in; never for what writes."""
         settings, notes = await self._learn(view)
-        listing = Listing(view, self._clock, settings, settings.namespace or view.home)
-        listing.notes += notes
-        if only is None:
-            await listing.fill()
-            return listing, settings
-        named = only.name
+        listing, named = self._begun(view, settings, notes), only.name
         await listing.fill(
             lambda _, one: one.metadata.name == named, (only.kind,), supposing=supposing
         )
@@ -131,14 +141,14 @@ class Cluster(Standpoint):
         facts = explained_facts(await explained(view, listing, one, settings, now))
         return {**facts, "problems": view.gaps, "notes": listing.notes}
 
-    async def past(self, key: Key) -> dict[str, Any]:
-        """What `reroll history -o json` tells of one workload."""
-        view = self._fresh(key.namespace)
+    async def past(self, *keys: Key) -> dict[str, Any]:
+        """What `reroll history -o json` tells of some workloads of one namespace."""
+        view, kinds = self._fresh(keys[0].namespace), {key.kind for key in keys}
         settings, _ = await self._learn(view)
-        rows = [row for row in settings.tables.kinds if row.name == key.kind]
-        mine = [one for one in await view.workloads(rows) if one.workload.key == key]
+        rows = [row for row in settings.tables.kinds if row.name in kinds]
+        mine = [one for one in await view.workloads(rows) if one.workload.key in keys]
         known = await situations_of(view, settings, self._clock, mine)
-        return await _past(view, [subject(one, known.get(key)) for one in mine])
+        return await _past(view, [subject(one, known.get(one.workload.key)) for one in mine])
 
     async def timeline(self, subjects: Iterable[Subject]) -> dict[str, Any]:
         """The same of all workloads of an overview: they are not listed again for it."""

@@ -74,6 +74,8 @@ class Overview(NamedTuple):
     """By source, what waits for an approval."""
     subjects: tuple[Subject, ...] = ()
     """The workloads, as their past is asked for."""
+    is_partial: bool = False
+    """Nothing of what workloads use is read yet, see `first_sight`."""
 
     @property
     def namespaces(self) -> list[str]:

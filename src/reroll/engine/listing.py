@@ -5,9 +5,9 @@ others. What may not be read becomes a gap, a sentence; the rest is still answer
 """
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import msgspec
 
@@ -29,12 +29,12 @@ from reroll.engine import record_backup
 from reroll.engine.cluster_hold import find_hold, place_of
 from reroll.engine.feeds import MountFeed
 from reroll.engine.listing_keys import Unlocking, needs_key
+from reroll.engine.listing_places import namespaces_of
 from reroll.engine.observer import Decision, Observer
 from reroll.engine.source_lists import SourceLists
-from reroll.kube import api, resources, watch
+from reroll.kube import resources, watch
 from reroll.kube.errors import Forbidden, Malformed, NotFound
 from reroll.kube.objects import Stub
-from reroll.kube.resources import NAMESPACES
 from reroll.kube.view import View
 from reroll.settings.table import Settings
 
@@ -53,6 +53,8 @@ class Listed(NamedTuple):
         return Key(self.kind.name, metadata.namespace, metadata.name)
 
 
+T = TypeVar("T")
+IN_A_ROW = 50
 Choice = Callable[[Kind, Manifest], bool]
 
 
@@ -88,25 +90,27 @@ class Listing:
         *,
         supposing: bool = False,
         make_key: bool = False,
+        seen: Callable[[Sequence[tuple[Kind, Manifest]]], None] = lambda _: None,
     ) -> None:
         """Read everything that decisions about the chosen workloads need.
 
         `kinds`: only these, by name. `supposing`: also what those use that are not opted in, as if
         they were. `make_key`: for those who write records. Without it there may be no key, and then
         nothing is known of Secrets, which is a gap. Where nothing is digested with a key, none is
-        read.
+        read. `seen` is told of the chosen ones before anything that they use is read.
         """
         self.chosen = chosen
         await self._namespaces()
         names = frozenset(kinds) or frozenset(self.kinds)
         found = await self._list(chosen, names)
+        seen(found)
         if supposing:
             self.world.suppose(_key(kind, manifest) for kind, manifest in found)
         if any(
             (record := record_of(manifest)) and record.pins is not None for _, manifest in found
         ):
             await self._copies()
-        for kind, manifest in found:
+        async for kind, manifest in _with_breaks(found):
             self.world.workload_seen(kind, manifest)
         await self._unlock(make=make_key)
         await self._recall()
@@ -116,7 +120,7 @@ class Listing:
         is_tried = any((record := record_of(one)) and record.trial for _, one in found)
         if is_tried or any(map(self.world.propagation.governs, self.world.workloads)):
             await self._neighbours(found, names)
-        for kind, manifest in found:
+        async for kind, manifest in _with_breaks(found):
             one = Listed(kind, manifest, self.world.policy_of(kind, manifest))
             self.workloads[one.key] = one
 
@@ -184,31 +188,8 @@ class Listing:
         return list(await asyncio.gather(*map(one, keys)))
 
     async def _namespaces(self) -> None:
-        """What Namespaces say for all in them."""
-        found: list[Stub] = []
-        for place in self._view.places:
-            if place is None:
-                found += await self._view.every(NAMESPACES, Stub, metadata_only=True)
-            else:
-                found += await self._namespace(place)
-        for one in found:
+        for one in await namespaces_of(self._view, self.notes):
             self.world.namespaces.observe(one.metadata)
-
-    async def _namespace(self, name: str) -> list[Stub]:
-        try:
-            stub = await api.get(self._view.client, NAMESPACES, None, name, Stub)
-        except Forbidden:
-            self.notes.append(
-                f"Namespace {name} may not be read, so annotations on it do not count; "
-                "grant `get` on namespaces"
-            )
-            return []
-        except NotFound:
-            self._view.gaps.append(f"namespace {name} does not exist")
-            return []
-        except Malformed:
-            return []
-        return [stub]
 
     async def _list(self, chosen: Choice, kinds: frozenset[str]) -> list[tuple[Kind, Manifest]]:
         """The chosen workloads. What runs the template of another one is none itself."""
@@ -294,6 +275,14 @@ class Listing:
 
     def _malformed(self, error: Malformed) -> None:
         self._view.gaps.append(str(error))
+
+
+async def _with_breaks(many: Sequence[T]) -> AsyncIterator[T]:
+    """Thousands, so that whoever else asks the cluster something has their turn."""
+    for number, one in enumerate(many):
+        if not number % IN_A_ROW:
+            await asyncio.sleep(0)
+        yield one
 
 
 def _key(kind: Kind, manifest: Manifest) -> Key:
