@@ -47,9 +47,10 @@ class Row(NamedTuple):
 ROWS = (
     Row("sources", "sources", "", 0),
     Row("workloads", "workloads", "", 0),
-    Row("answer_s", "start to the first answer, which says that the cluster is being listed", "s"),
+    Row("answer_s", "start to the first answer", "s"),
     Row("first_s", "the same request alone", "s"),
-    Row("listed_s", "start to the first page with workloads", "s"),
+    Row("sighted_s", "start to the first page with workloads, which has their rollouts", "s"),
+    Row("listed_s", "start to the first page with all that follows from their sources", "s"),
     Row("listed_mb", "received for a listing", "MB", 0),
     Row("now_s", "Now", "s"),
     Row("held_s", "Held", "s"),
@@ -137,6 +138,10 @@ class Bench:
         self.found["answer_s"] = time.perf_counter() - self.site.began
         self.found["first_s"] = one.seconds
         while one.status != 200:
+            await asyncio.sleep(0.1)
+            one = await look(self.browser, self.site, "/")
+        self.found["sighted_s"] = time.perf_counter() - self.site.began
+        while "is being read" in one.text:
             await asyncio.sleep(0.1)
             one = await look(self.browser, self.site, "/")
         self.found["listed_s"] = time.perf_counter() - self.site.began

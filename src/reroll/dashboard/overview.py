@@ -20,7 +20,7 @@ from reroll.core.observe.snapshot import Absence
 from reroll.core.observe.workload import workload
 from reroll.core.tables.kinds import Kind
 from reroll.engine.circumstances import Judged
-from reroll.engine.listing import Listing, record_of
+from reroll.engine.listing import Listed, Listing, record_of
 from reroll.kube.view import View
 
 Facts = Mapping[str, Any]
@@ -151,13 +151,16 @@ def _graph(listing: Listing, known: Iterable[Judged]) -> Graph:
             continue
         for source, content in one.decision.snapshot.sources.items():
             (absent if content is Absence.MISSING else there).add(source)
-    words = listing.world.dialects.words
-    members = [
-        Member(key, workload(one.kind, one.manifest, None, words=words).uses, one.policy)
-        for key, one in listing.workloads.items()
-    ]
+    members = [_member(listing, key, one) for key, one in listing.workloads.items()]
     everything = graph(members, frozenset(there))
     return everything._replace(missing=everything.missing & absent)
+
+
+def _member(listing: Listing, key: Key, one: Listed) -> Member:
+    if tracked := listing.world.workloads.get(key):
+        return Member(key, tracked.workload.uses, tracked.policy)
+    seen = workload(one.kind, one.manifest, None, words=listing.world.dialects.words)
+    return Member(key, seen.uses, one.policy)
 
 
 def _behind(known: Iterable[Judged]) -> dict[Key, frozenset[Key]]:

@@ -7,7 +7,8 @@ others. What may not be read becomes a gap, a sentence; the rest is still answer
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from typing import NamedTuple, TypeVar
+from functools import cached_property
+from typing import TypeVar
 
 import msgspec
 
@@ -32,6 +33,7 @@ from reroll.engine.listing_keys import Unlocking, needs_key
 from reroll.engine.listing_places import namespaces_of
 from reroll.engine.observer import Decision, Observer
 from reroll.engine.source_lists import SourceLists
+from reroll.engine.world import World
 from reroll.kube import resources, watch
 from reroll.kube.errors import Forbidden, Malformed, NotFound
 from reroll.kube.objects import Stub
@@ -39,18 +41,20 @@ from reroll.kube.view import View
 from reroll.settings.table import Settings
 
 
-class Listed(NamedTuple):
+class Listed:
     """A workload that was chosen."""
 
-    kind: Kind
-    manifest: Manifest
-    policy: Policy
-    """What annotations and settings say of it, opted in or not."""
+    def __init__(self, kind: Kind, manifest: Manifest, world: World) -> None:
+        self.kind, self.manifest, self._world = kind, manifest, world
+
+    @cached_property
+    def policy(self) -> Policy:
+        """What annotations and settings say of it, opted in or not."""
+        return self._world.policy_of(self.kind, self.manifest)
 
     @property
     def key(self) -> Key:
-        metadata = self.manifest.metadata
-        return Key(self.kind.name, metadata.namespace, metadata.name)
+        return _key(self.kind, self.manifest)
 
 
 T = TypeVar("T")
@@ -120,9 +124,8 @@ class Listing:
         is_tried = any((record := record_of(one)) and record.trial for _, one in found)
         if is_tried or any(map(self.world.propagation.governs, self.world.workloads)):
             await self._neighbours(found, names)
-        async for kind, manifest in _with_breaks(found):
-            one = Listed(kind, manifest, self.world.policy_of(kind, manifest))
-            self.workloads[one.key] = one
+        for kind, manifest in found:
+            self.workloads[_key(kind, manifest)] = Listed(kind, manifest, self.world)
 
     async def _neighbours(self, found: list[tuple[Kind, Manifest]], kinds: frozenset[str]) -> None:
         """The workloads that the chosen ones wait for, or that wait for them."""
@@ -151,7 +154,7 @@ class Listing:
         """All workloads, and what is said of each; nothing is read of what they use."""
         await self._namespaces()
         found = await self._list(lambda *_: True, frozenset(self.kinds))
-        return [Listed(kind, one, self.world.policy_of(kind, one)) for kind, one in found]
+        return [Listed(kind, one, self.world) for kind, one in found]
 
     async def decide(self, key: Key) -> Decision:
         """What the controller would do to a workload now, and why."""
