@@ -158,6 +158,8 @@ async def test_the_same_page_of_the_same_overview_is_made_once() -> None:
     for number in range(SHELVED + 1):
         await shelf.made(page, Wanted(None, second, Query({"q": str(number)}), web("a")))  # type: ignore[arg-type]
     assert len(shelf._kept) == SHELVED
+    await shelf.made(page, Wanted(None, first, Query({}), web("a")))  # type: ignore[arg-type]
+    assert len(shelf._kept) == 1, "nothing is kept that was made of another"
 
 
 async def test_a_stream_fills_small_buffers_and_says_that_it_is_there(monkeypatch) -> None:
