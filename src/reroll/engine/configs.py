@@ -21,6 +21,27 @@ class Configs(NamedTuple):
     """Kinds that may not be listed: nothing is known of them."""
 
 
+class Written(NamedTuple):
+    by: dict[Key, Writes]
+    blind: frozenset[str]
+    """Kinds that may not be listed: nothing is known of them."""
+
+
+async def every_write(view: View) -> Written:
+    """Who wrote each of the namespaces that were asked for, a page at a time."""
+    by: dict[Key, Writes] = {}
+    blind = set()
+    for kind, resource in _RESOURCES.items():
+        gaps, known = len(view.gaps), len(by)
+        async for page in view.pages(resource, Stub):
+            for one in page:
+                key = Key(kind, one.metadata.namespace, one.metadata.name)
+                by[key] = writes(one.metadata)
+        if len(view.gaps) > gaps and len(by) == known:
+            blind.add(kind)
+    return Written(by, frozenset(blind))
+
+
 async def every_config(view: View, more: Iterable[SourceKind] = ()) -> Configs:
     """All of the namespaces that were asked for; what may not be listed is a gap.
 
