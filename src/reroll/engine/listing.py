@@ -146,8 +146,8 @@ class Listing:
         await self.observer.reader.catch_up()
 
     @property
-    def written(self) -> Mapping[Key, Writes]:
-        """Who wrote sources, of those that were listed on the way."""
+    def written(self) -> Mapping[Key, Writes | None]:
+        """Who wrote sources, of those that were listed on the way; `None`: it is not there."""
         return self._lists.written
 
     async def everything(self) -> list[Listed]:

@@ -32,8 +32,8 @@ class SourceLists:
     def __init__(self, view: View, observer: Observer) -> None:
         self._view, self._reader = view, observer.reader
         self._sources = observer.world.sources
-        self.written: dict[Key, Writes] = {}
-        """Who wrote those that were listed."""
+        self.written: dict[Key, Writes | None] = {}
+        """Who wrote those that were listed; `None`: it is not there."""
 
     async def read(self) -> None:
         """Read what is known of by name only, where there are many of one namespace."""
@@ -73,6 +73,7 @@ class SourceLists:
             # Of one that only other namespaces name, nobody learns since when it is not there.
             if key.name in rest.gone and self._sources.opens(key, None):
                 self._sources.gone(key, rest.version)
+                self.written[key] = None
             if self._sources.content(key) is not Absence.UNREAD:
                 self._reader.has(SourceContent(key))
                 self._sources.listed(key, rest.version)
