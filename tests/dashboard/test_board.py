@@ -5,7 +5,7 @@ import asyncio
 import pytest
 from tests.dashboard.sample import StillClock, facts, overview, web
 
-from reroll.dashboard.board import IDLE, Board
+from reroll.dashboard.board import IDLE, SHARE, Board
 from reroll.dashboard.cache import Cache
 from reroll.dashboard.paging import Query
 from reroll.dashboard.shelf import MOST as SHELVED
@@ -31,6 +31,23 @@ async def test_an_answer_is_asked_for_once_whoever_asks_and_again_when_it_is_old
     assert await cache.get("a", 5, ask) == 2
     cache.forget()
     assert await cache.get("a", 5, ask) == 3
+
+
+async def test_an_answer_that_took_long_is_kept_for_longer_unless_it_must_be_new() -> None:
+    clock, asked = StillClock(), []
+    cache = Cache(clock)
+
+    async def ask() -> int:
+        asked.append(None)
+        clock.seconds += 5
+        return len(asked)
+
+    assert await cache.get("a", 2, ask) == 1
+    clock.seconds += SHARE * 5 - 1
+    assert await cache.get("a", 2, ask) == 1
+    assert await cache.get("a", 0, ask) == 2
+    clock.seconds += SHARE * 5
+    assert await cache.get("a", 2, ask) == 3
 
 
 async def test_an_error_is_told_to_all_who_wait_and_not_kept() -> None:
