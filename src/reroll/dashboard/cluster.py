@@ -4,6 +4,7 @@ Every method is an answer of a command, or one of its writes. Nothing is kept he
 answers, and decides how often the cluster is asked.
 """
 
+import gc
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
@@ -101,7 +102,12 @@ class Cluster(Standpoint):
 
     async def overview(self, saw: Saw) -> Overview:
         """One listing of everything, and what follows from it; `saw` is told of many workloads."""
+        made = await self._overview(saw)
+        # The world of a listing is full of cycles, and the next one takes as much again.
+        gc.collect()
+        return made
 
+    async def _overview(self, saw: Saw) -> Overview:
         def seen(found: Sequence[tuple[Kind, Manifest]]) -> None:
             if len(found) >= MANY:
                 saw(first_sight(found, self._clock.now()))
