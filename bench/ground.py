@@ -3,6 +3,7 @@
 import compileall
 import os
 import signal
+import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -57,6 +58,41 @@ def _grant(cluster: DevCluster, allowed: Mapping[str, Rules]) -> None:
         for name, rules in allowed.items():
             for manifest in rights.grant(name, rules, rights.user(name), everywhere=True):
                 api.create(manifest)
+
+
+class ApiServer:
+    """The API server, to be killed and started anew with the same arguments."""
+
+    def __init__(self, cluster: DevCluster) -> None:
+        rows = cluster.status().rows
+        self._pid = next(r.process.pid for r in rows if r.process.name == "kube-apiserver")
+        self._log, home = (
+            cluster.layout.logs / "kube-apiserver-again.log",
+            Path(f"/proc/{self._pid}"),
+        )
+        self._command = _parts(home / "cmdline")
+        self._env = dict(one.split("=", 1) for one in _parts(home / "environ"))
+        self._folder = (home / "cwd").readlink()
+
+    def kill(self) -> None:
+        os.kill(self._pid, signal.SIGKILL)
+
+    @contextmanager
+    def again(self) -> Iterator[None]:
+        """Ours is ended at the end."""
+        with self._log.open("ab") as log:
+            process = subprocess.Popen(
+                self._command, cwd=self._folder, env=self._env, stdout=log, stderr=log
+            )
+        try:
+            yield
+        finally:
+            process.kill()  # It would wait for its watches.
+            process.wait(60)
+
+
+def _parts(file: Path) -> list[str]:
+    return [part.decode() for part in file.read_bytes().split(b"\0")[:-1]]
 
 
 def say(text: str) -> None:

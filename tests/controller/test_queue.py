@@ -106,6 +106,14 @@ class QueueMachine(RuleBasedStateMachine):
         self.loop.turn()
         self.takers.remove(task)
 
+    @rule(key=KEYS)
+    def a_key_is_withdrawn(self, key: str) -> None:
+        self.loop.inside(lambda: self.queue.withdraw(key))
+        self.later.pop(key, None)
+        for lane in (self.urgent, self.patient):
+            if key in lane.keys:
+                lane.remove(key)
+
     @precondition(lambda self: self.running)
     @rule(data=st.data())
     def a_key_is_done(self, data: st.DataObject) -> None:

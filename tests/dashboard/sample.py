@@ -250,7 +250,7 @@ class SampleCluster:
             raise Unauthorized("Unauthorized")
         return self.user
 
-    async def overview(self) -> Overview:
+    async def overview(self, _: Any) -> Overview:
         self.listed += 1
         return self.seen
 
@@ -259,7 +259,10 @@ class SampleCluster:
         known = self.seen.facts.get(key)
         return {**told, **{name: known[name] for name in ("reason", "obstacle")}} if known else told
 
-    async def past(self, *keys: Key) -> Any:
+    async def timeline(self, _: Any) -> Any:
+        return {"history": self.history, "problems": []}
+
+    async def past(self, *_: Key) -> Any:
         return {"history": self.history, "problems": []}
 
     async def revisions(self, kind: Any, key: Key) -> Any:

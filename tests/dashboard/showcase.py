@@ -122,6 +122,20 @@ def busy() -> Overview:
     )
 
 
+def sighted() -> Overview:
+    """The same, before what they use is read: only rollouts are known."""
+    unread = {"reason": "", "message": "", "lastRoll": "2026-11-17T13:40:00Z"}
+    told = {
+        7: {"state": "progressing", "message": "1 of 3 pods are new"},
+        8: {"state": "progressing", "message": "2 of 3 pods are new"},
+        9: {"state": "failing", "message": "its progress deadline is exceeded"},
+    }
+    keys = [web(f"service-{number}", f"team-{number % 40}") for number in range(5000)]
+    done = {"state": "complete", "message": ""}
+    rows = [facts(key, **unread, rollout=told.get(at, done)) for at, key in enumerate(keys)]
+    return overview(rows, is_partial=True)
+
+
 def crowded() -> Overview:
     """5,000 workloads on one source."""
     keys = [web(f"service-{number:04}", f"team-{number % 40:02}") for number in range(5000)]

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 from tests.dashboard.sample import StillClock, facts, overview, web
 
-from reroll.dashboard.board import IDLE, Board
+from reroll.dashboard.board import IDLE, SHARE, Board
 from reroll.dashboard.cache import Cache
 from reroll.dashboard.paging import Query
 from reroll.dashboard.shelf import MOST as SHELVED
@@ -31,6 +31,23 @@ async def test_an_answer_is_asked_for_once_whoever_asks_and_again_when_it_is_old
     assert await cache.get("a", 5, ask) == 2
     cache.forget()
     assert await cache.get("a", 5, ask) == 3
+
+
+async def test_an_answer_that_took_long_is_kept_for_longer_unless_it_must_be_new() -> None:
+    clock, asked = StillClock(), []
+    cache = Cache(clock)
+
+    async def ask() -> int:
+        asked.append(None)
+        clock.seconds += 5
+        return len(asked)
+
+    assert await cache.get("a", 2, ask) == 1
+    clock.seconds += SHARE * 5 - 1
+    assert await cache.get("a", 2, ask) == 1
+    assert await cache.get("a", 0, ask) == 2
+    clock.seconds += SHARE * 5
+    assert await cache.get("a", 2, ask) == 3
 
 
 async def test_an_error_is_told_to_all_who_wait_and_not_kept() -> None:
@@ -83,7 +100,7 @@ class Listings:
         self.error: Exception | None = None
         self.digest = b"1"
 
-    async def make(self):
+    async def make(self, _):
         self.made += 1
         if self.error:
             raise self.error
@@ -158,6 +175,8 @@ async def test_the_same_page_of_the_same_overview_is_made_once() -> None:
     for number in range(SHELVED + 1):
         await shelf.made(page, Wanted(None, second, Query({"q": str(number)}), web("a")))  # type: ignore[arg-type]
     assert len(shelf._kept) == SHELVED
+    await shelf.made(page, Wanted(None, first, Query({}), web("a")))  # type: ignore[arg-type]
+    assert len(shelf._kept) == 1, "nothing is kept that was made of another"
 
 
 async def test_a_stream_fills_small_buffers_and_says_that_it_is_there(monkeypatch) -> None:

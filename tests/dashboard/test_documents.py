@@ -63,7 +63,7 @@ async def test_what_is_not_there_is_a_sentence() -> None:
 async def test_a_page_does_not_wait_for_a_cluster_that_takes_long_to_list(monkeypatch) -> None:
     ready = asyncio.Event()
 
-    async def slow(self: SampleCluster) -> Overview:
+    async def slow(self: SampleCluster, _: object) -> Overview:
         await ready.wait()
         return self.seen
 

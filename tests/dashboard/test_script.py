@@ -164,7 +164,7 @@ def test_the_first_page_comes_by_itself_when_the_cluster_is_listed(
 ) -> None:
     ready: list[None] = []
 
-    async def slow(self: Showcase) -> Any:
+    async def slow(self: Showcase, _: Any) -> Any:
         while not ready:
             await asyncio.sleep(0.05)
         return self.seen

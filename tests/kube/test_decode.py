@@ -220,9 +220,11 @@ def page(items, **meta):
 
 
 def test_a_page_holds_its_items_the_version_and_the_token_of_the_next():
-    got = page([configmap("a"), configmap("b")], resourceVersion="12", **{"continue": "more"})
+    left = {"continue": "more", "remainingItemCount": 3}
+    got = page([configmap("a"), configmap("b")], resourceVersion="12", **left)
 
     assert [item.metadata.name for item in got.items] == ["a", "b"]
+    assert (got.remaining, page([]).remaining) == (3, 0)
     assert (got.resource_version, got.continue_, list(got.malformed)) == ("12", "more", [])
 
 

@@ -82,9 +82,18 @@ def test_the_first_answer_wakes_all_one_after_the_other(loop, outage, waiters):
     assert tries(waiters) == 20
 
 
+class Listener:
+    def __init__(self, told):
+        self.told = told
+
+    def back(self):
+        self.told.append("back")
+
+
 def test_who_is_told_is_told_once_for_each_outage(loop, outage):
     told = []
-    outage.subscribe(lambda: told.append("back"))
+    listener = Listener(told)
+    outage.subscribe(listener.back)
     loop.inside(outage.ended)
     assert told == []
     for _ in range(2):
@@ -93,6 +102,17 @@ def test_who_is_told_is_told_once_for_each_outage(loop, outage):
         loop.inside(outage.ended)
         loop.inside(outage.ended)
     assert told == ["back", "back"]
+
+
+def test_who_is_gone_is_not_kept_to_be_told(loop, outage):
+    told = []
+    for _ in range(3):
+        outage.subscribe(Listener(told).back)
+    stays = Listener(told)
+    outage.subscribe(stays.back)
+    loop.inside(outage.began)
+    loop.inside(outage.ended)
+    assert (told, len(outage._listeners)) == (["back"], 1)
 
 
 def test_one_that_stops_waiting_is_not_let_try(loop, outage, waiters):

@@ -11,11 +11,14 @@ from tests.support import build
 from tests.support.build import encode
 from tests.support.command import reroll
 from tests.support.dashboard import DashboardProcess, Visitor
+from tests.support.faultproxy import FaultProxy
+from tests.support.faults import Match
 
 from reroll.dashboard.pages.workload_buttons import NOT_PINNED
 from reroll_dev.cluster import DevCluster
 
 HOLD = "reroll.dev/hold"
+GONE = "The cluster does not answer"
 SECRET = "correct horse battery"
 PAGES = ("/", "/held", "/calendar", "/timeline", "/stale", "/search", "/doctor")
 READS = [
@@ -135,6 +138,29 @@ def test_what_a_person_decides_is_done_by_the_code_of_the_commands(
             return visitor.send(page, f"/do/{action}", **fields)
 
         pressed(stage, controller, press)
+
+
+def test_it_looks_before_somebody_asks_and_pages_outlive_the_api_server(
+    stage: Stage, fault_proxy: FaultProxy
+) -> None:
+    stage.make(build.configmap())
+    stage.make(build.deployment("web", uses=["configmap/app"], annotations=ENABLED))
+
+    with DashboardProcess(fault_proxy.kubeconfig(), stage.namespace) as one:
+        fault_proxy.wait_for("passed", Match(path="/configmaps/app$"))
+        with Visitor(one) as visitor:
+            assert visitor.document("/now")["workloads"] == 1
+
+            fault_proxy.refuse()
+
+            def page() -> str:
+                return visitor.page("/") if visitor.document("/now")["workloads"] else ""
+
+            eventually(lambda: GONE in page(), "the page stays, and says that it may be old")
+            stage.make(build.deployment("new", uses=["configmap/app"], annotations=ENABLED))
+            fault_proxy.accept()
+            eventually(lambda: visitor.document("/now")["workloads"] == 2, "it is new again")
+            assert GONE not in page()
 
 
 def _offered(visitor: Visitor, page: str) -> set[str]:

@@ -14,7 +14,7 @@ from typing import Any
 
 from tests.dashboard.hosted import running
 from tests.dashboard.sample import overview
-from tests.dashboard.showcase import Showcase, busy, crowded
+from tests.dashboard.showcase import Showcase, busy, crowded, sighted
 from tests.support.dashboard import chromium, served
 
 FOLDER = Path(__file__).parents[2] / "docs" / "images" / "dashboard"
@@ -33,6 +33,7 @@ PAGES = {
 }
 LARGE = {"now-5000": "/", "graph-5000": "/graph/ConfigMap/shop/settings"}
 EMPTY = {"now-empty": "/"}
+FIRST = {"now-first": "/"}
 WIDTHS = {"desk": 1440, "phone": 390}
 SCHEMES = ("light", "dark")
 LOOK = os.environ.get("REROLL_PICTURES", "")
@@ -100,7 +101,8 @@ def main() -> None:
     args = parser.parse_args()
     args.folder.mkdir(parents=True, exist_ok=True)
     with chromium() as browser:
-        for seen, pages in ((busy(), PAGES), (crowded(), LARGE), (overview([]), EMPTY)):
+        large, empty = (crowded(), LARGE), (overview([]), EMPTY)
+        for seen, pages in ((busy(), PAGES), large, empty, (sighted(), FIRST)):
             take(browser, args.folder, seen, pages, args.only)
 
 

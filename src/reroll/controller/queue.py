@@ -94,6 +94,12 @@ class Queue(Generic[K]):
             if self._later[0] is later:
                 self._arm()
 
+    def withdraw(self, key: K) -> None:
+        """A key that waits, or is due, need not run any more."""
+        self._due.pop(key, None)
+        self._urgent.discard(key)
+        self._patient.discard(key)
+
     def clear(self) -> None:
         self._due.clear()
         self._later.clear()

@@ -28,6 +28,7 @@ from reroll.dashboard.actions import ACTIONS, act
 from reroll.dashboard.board import PATIENCE
 from reroll.dashboard.doors.door import Call, Door, cookies, is_own_path
 from reroll.dashboard.paging import Query
+from reroll.dashboard.people import OURSELVES
 from reroll.dashboard.rendering import Frame, Renderer
 from reroll.dashboard.schema import Document
 from reroll.dashboard.seats import Seat, Seats
@@ -93,6 +94,10 @@ class Dashboard:
         self.app = Starlette(routes=routes, exception_handlers={404: self._lost})
         self.served = Security(self.app, door, sessions, seats)
 
+    async def begin(self) -> None:
+        """Look before somebody asks: who starts it on their own machine does so to look."""
+        await self._seats.of(OURSELVES)
+
     def end(self) -> None:
         """Streams end, so that the process can."""
         self._seats.end()
@@ -102,7 +107,7 @@ class Dashboard:
     def _html(self, page: Page) -> Handler:
         async def answer(request: Request) -> Response:
             try:
-                made = await self._make(page, request, AT_ONCE)
+                made = await self._make(page, request, AT_ONCE, whole=not page.is_early)
             except _ProblemError as error:
                 return self._problem(request, error.status, error.sentence)
             except Unauthorized as error:
@@ -136,10 +141,12 @@ class Dashboard:
         call: Call = request.state.call
         return self._door.refused(call, request.state.session)
 
-    async def _make(self, page: Page, request: Request, patience: float) -> Made:
+    async def _make(
+        self, page: Page, request: Request, patience: float, *, whole: bool = True
+    ) -> Made:
         desk = _seat(request).desk
         try:
-            seen = await desk.overview(patience)
+            seen = await desk.overview(patience, whole=whole)
             if seen is None:
                 raise _ProblemError(503, desk.board.problem or LISTING)
             path = request.path_params
@@ -160,7 +167,7 @@ class Dashboard:
     def _frame(self, request: Request) -> Frame:
         session, seat = request.state.session, _seat(request)
         board = seat.desk.board
-        seen = board.current
+        seen = board.current or board.first_sight
         theme = cookies(request.headers).get(THEME, "")
         return Frame(
             now=seat.desk.clock.now(),

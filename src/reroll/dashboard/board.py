@@ -25,17 +25,23 @@ PATIENCE = 20.0
 """Seconds that a document waits for the first overview."""
 
 
+Saw = Callable[[Overview], None]
+"""Told what is seen on the way, if there is much to read."""
+
+
 class Board:
     """`news` is called when there is something new to see, in the loop that runs this."""
 
     def __init__(
         self,
         clock: Clock,
-        make: Callable[[], Awaitable[Overview]],
+        make: Callable[[Saw], Awaitable[Overview]],
         news: Callable[[int], None] = lambda _: None,
     ) -> None:
         self._clock, self._make, self._news = clock, make, news
         self.current: Overview | None = None
+        self.first_sight: Overview | None = None
+        """As long as there is none: what workloads tell by themselves, if there are many."""
         self.problem = ""
         """Why the overview is not newer; empty while all is well."""
         self.is_refused = False
@@ -43,7 +49,7 @@ class Board:
         self.version = 0
         self._read_at = clock.monotonic()
         self._due = asyncio.Event()
-        self._made = asyncio.Event()
+        self._made, self._sighted = asyncio.Event(), asyncio.Event()
 
     def read(self) -> None:
         """Somebody reads: go on listing."""
@@ -57,12 +63,15 @@ class Board:
         self._read_at = self._clock.monotonic()
         self._due.set()
 
-    async def first(self, patience: float) -> None:
-        """Wait until there is an overview, or a reason why there is none."""
+    async def first(self, patience: float, *, whole: bool) -> None:
+        """Wait until there is an overview, or a reason why there is none.
+
+        Without `whole`, a first sight will do.
+        """
         self.read()
         with suppress(TimeoutError):
             async with asyncio.timeout(patience):
-                await self._made.wait()
+                await (self._made if whole else self._sighted).wait()
 
     async def run(self) -> None:
         """Until cancelled."""
@@ -75,12 +84,20 @@ class Board:
     async def _once(self) -> None:
         before = (self.current.digest if self.current else b"", self.problem)
         try:
-            self.current, self.problem = await self._make(), ""
-            self.is_refused = False
+            self.current, self.problem = await self._make(self._saw), ""
+            self.first_sight, self.is_refused = None, False
         except (ApiError, AnswerError, ConfigError) as error:
             self.problem, self.is_refused = str(error), isinstance(error, Unauthorized)
         self._made.set()
+        self._sighted.set()
         if before != (self.current.digest if self.current else b"", self.problem):
+            self.version += 1
+            self._news(self.version)
+
+    def _saw(self, sight: Overview) -> None:
+        if self.current is None:
+            self.first_sight = sight
+            self._sighted.set()
             self.version += 1
             self._news(self.version)
 

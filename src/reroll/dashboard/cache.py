@@ -1,20 +1,40 @@
-"""Answers that all browsers share: asked once, kept for a while, and never more than so many."""
+"""Answers that all browsers share: asked once, kept for a while, and never more than so many.
+
+What takes long to answer is asked rarely, as the board lists a large cluster rarely.
+"""
 
 import asyncio
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Hashable
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 from reroll.clock import Clock
+from reroll.dashboard.board import LONGEST, SHARE
 
 T = TypeVar("T")
 MOST = 128
 """Answers that are kept; the one that was asked for longest ago goes first."""
 
 
-class _Kept(NamedTuple):
-    since: float
-    task: "asyncio.Task[Any]"
+class _Kept:
+    """An answer that was asked for."""
+
+    def __init__(self, clock: Clock, task: "asyncio.Task[Any]") -> None:
+        self._clock, self.task = clock, task
+        self._began = self._ended = clock.monotonic()
+        task.add_done_callback(self._over)
+
+    def _over(self, _: "asyncio.Task[Any]") -> None:
+        self._ended = self._clock.monotonic()
+
+    def is_good(self, seconds: float) -> bool:
+        """Whether it is no older than that, or than it may be for what it cost."""
+        if not self.task.done():
+            return True
+        if self.task.cancelled() or self.task.exception() is not None:
+            return False
+        cost = min(LONGEST, SHARE * (self._ended - self._began)) if seconds else 0
+        return self._clock.monotonic() - self._ended < max(seconds, cost)
 
 
 class Cache:
@@ -27,11 +47,13 @@ class Cache:
     async def get(self, name: Hashable, seconds: float, ask: Callable[[], Awaitable[T]]) -> T:
         """The answer of that name, at most so old; whoever asks meanwhile gets the same one.
 
+        One that took long may be older, unless `seconds` is 0: then it is asked for again.
+
         An error is told to all who wait for it, and not kept.
         """
         kept = self._kept.get(name)
-        if kept is None or not self._is_good(kept, seconds):
-            kept = _Kept(self._clock.monotonic(), asyncio.ensure_future(_run(ask)))
+        if kept is None or not kept.is_good(seconds):
+            kept = _Kept(self._clock, asyncio.ensure_future(_run(ask)))
             self._kept[name] = kept
             kept.task.add_done_callback(_seen)
         self._kept.move_to_end(name)
@@ -43,12 +65,6 @@ class Cache:
     def forget(self) -> None:
         """After a write: the next answers are new ones."""
         self._kept.clear()
-
-    def _is_good(self, kept: _Kept, seconds: float) -> bool:
-        if not kept.task.done():
-            return True
-        has_answer = not kept.task.cancelled() and kept.task.exception() is None
-        return has_answer and self._clock.monotonic() - kept.since < seconds
 
 
 async def _run(ask: Callable[[], Awaitable[T]]) -> T:

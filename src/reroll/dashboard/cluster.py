@@ -4,7 +4,8 @@ Every method is an answer of a command, or one of its writes. Nothing is kept he
 answers, and decides how often the cluster is asked.
 """
 
-from collections.abc import Sequence
+import gc
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from reroll.answers.audit.gather import audit
@@ -18,18 +19,22 @@ from reroll.answers.explain.gather import explained
 from reroll.answers.history import gather_revisions, revisions
 from reroll.answers.history.choice import before_this, choose
 from reroll.answers.history.gather import gather as past_of
-from reroll.answers.history.gather import situations_of
+from reroll.answers.history.gather import situations_of, subject
+from reroll.answers.history.history import Subject
 from reroll.answers.history.history import facts_of as past_facts
 from reroll.answers.migration.survey import survey
 from reroll.core.dialects.annotations import ANNOTATIONS
 from reroll.core.model.approval import Ruling
 from reroll.core.model.key import Key
+from reroll.core.model.metadata import Manifest
 from reroll.core.model.timing import Hold
 from reroll.core.observe.provenance import Managed, Stub, Writes, annotation_writer, writes
 from reroll.core.tables.annotations import HOLD, URGENT
 from reroll.core.tables.kinds import Kind
 from reroll.core.tables.rights import Feature
 from reroll.core.tables.source_kinds import CONFIGS
+from reroll.dashboard.board import Saw
+from reroll.dashboard.first_sight import MANY, first_sight
 from reroll.dashboard.overview import Facts, Overview, overview
 from reroll.dashboard.standpoint import Standpoint
 from reroll.engine.approval_guard import is_guarded
@@ -75,6 +80,11 @@ _ROWS = {row.name: row for row in CONFIGS}
 _HOLD = next(row for row in ANNOTATIONS if row.field == "hold")
 
 
+async def _past(view: View, subjects: Sequence[Subject]) -> dict[str, Any]:
+    entries = await past_of(view, subjects, MOST_PAST)
+    return {"history": [plain(past_facts(one)) for one in entries], "problems": view.gaps}
+
+
 def _holder(metadata: Managed, key: Key) -> Holder | None:
     """Of the object's own annotation."""
     text = (metadata.annotations or {}).get(HOLD)
@@ -90,25 +100,37 @@ class Cluster(Standpoint):
 
     # Reads
 
-    async def overview(self) -> Overview:
-        """One listing of everything, and what follows from it."""
+    async def overview(self, saw: Saw) -> Overview:
+        """One listing of everything, and what follows from it; `saw` is told of many workloads."""
+        made = await self._overview(saw)
+        # The world of a listing is full of cycles, and the next one takes as much again.
+        gc.collect()
+        return made
+
+    async def _overview(self, saw: Saw) -> Overview:
+        def seen(found: Sequence[tuple[Kind, Manifest]]) -> None:
+            if len(found) >= MANY:
+                saw(first_sight(found, self._clock.now()))
+
         async with self._setup.turn:
             await self._look_around()
             view = self._fresh()
-            listing, settings = await self._listing(view)
+            settings, notes = await self._learn(view)
+            listing = self._begun(view, settings, notes)
+            await listing.fill(seen=seen)
             return await overview(view, listing, self._clock.now, tuple(settings.windows.rows))
 
+    def _begun(self, view: View, settings: Settings, notes: Iterable[str]) -> Listing:
+        listing = Listing(view, self._clock, settings, settings.namespace or view.home)
+        listing.notes += notes
+        return listing
+
     async def _listing(
-        self, view: View, only: Key | None = None, *, supposing: bool = False
+        self, view: View, only: Key, *, supposing: bool = False
     ) -> tuple[Listing, Settings]:
         """`supposing`: also what one uses that is not opted in; never for what writes."""
         settings, notes = await self._learn(view)
-        listing = Listing(view, self._clock, settings, settings.namespace or view.home)
-        listing.notes += notes
-        if only is None:
-            await listing.fill()
-            return listing, settings
-        named = only.name
+        listing, named = self._begun(view, settings, notes), only.name
         await listing.fill(
             lambda _, one: one.metadata.name == named, (only.kind,), supposing=supposing
         )
@@ -126,14 +148,17 @@ class Cluster(Standpoint):
         return {**facts, "problems": view.gaps, "notes": listing.notes}
 
     async def past(self, *keys: Key) -> dict[str, Any]:
-        """What `reroll history -o json` tells, of some workloads of one namespace or of all."""
-        view = self._fresh(keys[0].namespace if keys else None)
+        """What `reroll history -o json` tells of some workloads of one namespace."""
+        view, kinds = self._fresh(keys[0].namespace), {key.kind for key in keys}
         settings, _ = await self._learn(view)
-        listed = await view.workloads(settings.tables.kinds)
-        mine = [one for one in listed if not keys or one.workload.key in keys]
+        rows = [row for row in settings.tables.kinds if row.name in kinds]
+        mine = [one for one in await view.workloads(rows) if one.workload.key in keys]
         known = await situations_of(view, settings, self._clock, mine)
-        entries = (await past_of(view, mine, known))[:MOST_PAST]
-        return {"history": [plain(past_facts(one)) for one in entries], "problems": view.gaps}
+        return await _past(view, [subject(one, known.get(one.workload.key)) for one in mine])
+
+    async def timeline(self, subjects: Iterable[Subject]) -> dict[str, Any]:
+        """The same of all workloads of an overview: they are not listed again for it."""
+        return await _past(self._fresh(), tuple(subjects))
 
     async def revisions(self, kind: Kind, key: Key) -> Facts:
         """What `reroll revisions -o json` tells of one workload, and which one is `previous`."""

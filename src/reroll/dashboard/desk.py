@@ -34,13 +34,17 @@ class Desk:
     def clock(self) -> Clock:
         return self._cluster.clock
 
-    async def overview(self, patience: float) -> Overview | None:
-        """The last one; where there is none yet, what comes within so many seconds."""
-        if self.board.current is None:
-            await self._over_there(lambda: self.board.first(patience))
+    async def overview(self, patience: float, *, whole: bool = True) -> Overview | None:
+        """The last one; where there is none yet, what comes within so many seconds.
+
+        Without `whole`, a first sight will do until then.
+        """
+        board = self.board
+        if board.current is None and (whole or board.first_sight is None):
+            await self._over_there(lambda: board.first(patience, whole=whole))
         else:
-            self._loop.call_soon_threadsafe(self.board.read)
-        return self.board.current
+            self._loop.call_soon_threadsafe(board.read)
+        return board.current or (None if whole else board.first_sight)
 
     async def ask(
         self, name: Hashable, seconds: float, question: Callable[[Cluster], Awaitable[T]]

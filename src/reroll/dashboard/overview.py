@@ -1,13 +1,14 @@
 """What all pages share: one listing of the cluster, taken apart so that pages only pick from it."""
 
 import hashlib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import Any, NamedTuple
 
 import msgspec
 
 from reroll.answers.graph.graph import Graph, Member, graph
+from reroll.answers.history.history import Subject
 from reroll.answers.propagation.status import status
 from reroll.answers.unapproved import gathered
 from reroll.answers.windows.documents import place_facts, place_standings
@@ -19,7 +20,7 @@ from reroll.core.observe.snapshot import Absence
 from reroll.core.observe.workload import workload
 from reroll.core.tables.kinds import Kind
 from reroll.engine.circumstances import Judged
-from reroll.engine.listing import Listing
+from reroll.engine.listing import Listed, Listing, record_of
 from reroll.kube.view import View
 
 Facts = Mapping[str, Any]
@@ -71,6 +72,10 @@ class Overview(NamedTuple):
     """The workloads and sources that have windows, as `reroll windows -o json` tells."""
     waiting: Mapping[Key, Waits] = {}
     """By source, what waits for an approval."""
+    subjects: tuple[Subject, ...] = ()
+    """The workloads, as their past is asked for."""
+    is_partial: bool = False
+    """Nothing of what workloads use is read yet, see `first_sight`."""
 
     @property
     def namespaces(self) -> list[str]:
@@ -102,7 +107,16 @@ async def overview(
         windows,
         _places(known.known, now()),
         _waiting(known.known),
+        tuple(_subjects(listing, known.known)),
     )
+
+
+def _subjects(listing: Listing, known: Iterable[Judged]) -> Iterator[Subject]:
+    for one in known:
+        kind, manifest = listing.workloads[one.key].kind, listing.workloads[one.key].manifest
+        own = record_of(manifest)
+        now = None if one.plan.reason.out else one.situation
+        yield Subject(kind, one.key, manifest.metadata.uid, own).so(now)
 
 
 def _waiting(known: Iterable[Judged]) -> dict[Key, Waits]:
@@ -137,13 +151,16 @@ def _graph(listing: Listing, known: Iterable[Judged]) -> Graph:
             continue
         for source, content in one.decision.snapshot.sources.items():
             (absent if content is Absence.MISSING else there).add(source)
-    words = listing.world.dialects.words
-    members = [
-        Member(key, workload(one.kind, one.manifest, None, words=words).uses, one.policy)
-        for key, one in listing.workloads.items()
-    ]
+    members = [_member(listing, key, one) for key, one in listing.workloads.items()]
     everything = graph(members, frozenset(there))
     return everything._replace(missing=everything.missing & absent)
+
+
+def _member(listing: Listing, key: Key, one: Listed) -> Member:
+    if tracked := listing.world.workloads.get(key):
+        return Member(key, tracked.workload.uses, tracked.policy)
+    seen = workload(one.kind, one.manifest, None, words=listing.world.dialects.words)
+    return Member(key, seen.uses, one.policy)
 
 
 def _behind(known: Iterable[Judged]) -> dict[Key, frozenset[Key]]:

@@ -78,9 +78,9 @@ async def serve(
         port = listening.getsockname()[1]
         dashboard = Dashboard(_door(how, port, sessions, hall), sessions, Seats(hall.open), about)
         dashboard.served.hosts = _hosts(how, port)
-        web.start(_config(dashboard, how), listening, dashboard)
+        is_local = how.auth == LOCAL
+        web.start(_config(dashboard, how), listening, dashboard, at_once=is_local)
         try:
-            is_local = how.auth == LOCAL
             base = f"{how.scheme}://{how.host or LOOPBACK}:{port}"
             ready(Address(base, sessions.token if is_local else ""))
             await _ended(hall)
@@ -149,12 +149,22 @@ class _Web:
             with suppress(RuntimeError):  # It has ended.
                 self._loop.call_soon_threadsafe(streams.wake)
 
-    def start(self, config: uvicorn.Config, listening: socket.socket, dashboard: Dashboard) -> None:
+    def start(
+        self,
+        config: uvicorn.Config,
+        listening: socket.socket,
+        dashboard: Dashboard,
+        *,
+        at_once: bool,
+    ) -> None:
+        """`at_once`: look before somebody asks."""
         self._server = server = uvicorn.Server(config)
         self._dashboard = dashboard
 
         async def run() -> None:
             self._loop = asyncio.get_running_loop()
+            if at_once:
+                await dashboard.begin()
             await server.serve([listening])
 
         self._thread = threading.Thread(target=lambda: asyncio.run(run()), daemon=True)

@@ -14,18 +14,28 @@ MOST = 64
 
 class Shelf:
     def __init__(self) -> None:
-        self._kept: OrderedDict[Hashable, tuple[Overview, Made]] = OrderedDict()
+        self._seen: Overview | None = None
+        self._kept: OrderedDict[Hashable, Made] = OrderedDict()
 
     async def made(self, page: Page, wanted: Wanted) -> Made:
         if not page.is_picked:
             return await page.make(wanted)
         words = tuple(sorted(wanted.query.words.items()))
-        place = (page.name, wanted.key, words)
-        kept = self._kept.get(place)
-        if kept is None or kept[0] is not wanted.seen:
-            kept = wanted.seen, await page.make(wanted)
-            self._kept[place] = kept
+        place, seen = (page.name, wanted.key, words), wanted.seen
+        self._look_at(seen)
+        made = self._kept.get(place)
+        if made is None:
+            made = await page.make(wanted)
+            if self._seen is not seen:  # There is a newer one by now.
+                return made
+            self._kept[place] = made
         self._kept.move_to_end(place)
         while len(self._kept) > MOST:
             self._kept.popitem(last=False)
-        return kept[1]
+        return made
+
+    def _look_at(self, seen: Overview) -> None:
+        """Of an earlier one nothing is kept, neither pages nor what they were made of."""
+        if self._seen is not seen:
+            self._seen = seen
+            self._kept.clear()

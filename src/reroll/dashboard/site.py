@@ -67,6 +67,8 @@ class Page(NamedTuple):
     in_nav: bool = True
     is_picked: bool = False
     """It follows from the overview alone: whoever asks for the same of it gets the same."""
+    is_early: bool = False
+    """People see it while the cluster is still being read, and what is on it says so."""
 
     @property
     def api(self) -> str:
@@ -75,7 +77,8 @@ class Page(NamedTuple):
 
 
 async def _now(wanted: Wanted) -> Made:
-    return Made(now_page(wanted.seen, wanted.query))
+    seen = wanted.seen
+    return Made(now_page(seen, wanted.query), {"is_partial": seen.is_partial})
 
 
 async def _held(wanted: Wanted) -> Made:
@@ -102,7 +105,7 @@ async def _calendar(wanted: Wanted) -> Made:
 
 
 async def _timeline(wanted: Wanted) -> Made:
-    return Made(await timeline_page(wanted.desk, wanted.query))
+    return Made(await timeline_page(wanted.desk, wanted.seen, wanted.query))
 
 
 async def _stale(wanted: Wanted) -> Made:
@@ -119,7 +122,7 @@ async def _search(wanted: Wanted) -> Made:
 
 # fmt: off
 PAGES: tuple[Page, ...] = (
-    Page("now", "/", "Now", "what is under way, and what needs somebody", _now, NowPage, is_picked=True),
+    Page("now", "/", "Now", "what is under way, and what needs somebody", _now, NowPage, is_picked=True, is_early=True),
     Page("held", "/held", "Held", "what does not roll, and why", _held, HeldPage),
     Page("calendar", "/calendar", "Calendar", "windows and freezes", _calendar, CalendarPage),
     Page("timeline", "/timeline", "Timeline", "rolls, stops and rollbacks", _timeline, TimelinePage),

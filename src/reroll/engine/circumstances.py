@@ -50,7 +50,7 @@ async def judged(
     if not any(one.snapshot for one in made):
         return [Judged(one) for one in made]
     apart = view.again()
-    pods = await _pods(apart, made)
+    pods = await _pods(apart, listing, made)
     if apart.gaps:  # Those who may not read pods are told what the records say.
         listing.notes.append(f"what pods run is not known: {apart.gaps[0]}")
     events = await _last(apart, listing, made)
@@ -93,10 +93,12 @@ def _judged(
     return Judged(one, situation(one.snapshot, one.plan, evidence, now))
 
 
-async def _pods(apart: View, made: list[Decision]) -> dict[Key, list[PodFacts]] | None:
+async def _pods(
+    apart: View, listing: Listing, made: list[Decision]
+) -> dict[Key, list[PodFacts]] | None:
     """By workload; `None` if not all that it takes may be read."""
     sources = {r.source for one in made if one.snapshot for r in one.snapshot.references}
-    written = await writes_of(apart, sources)
+    written = {**listing.written, **await writes_of(apart, sources - listing.written.keys())}
     apart.gaps.clear()  # What may not be read of a source is a gap already.
 
     def known(source: Key) -> Writes | None:

@@ -7,6 +7,7 @@ from typing import NamedTuple
 from reroll.core.model.key import Key
 from reroll.core.observe.provenance import Managed, Stub, Writes, writes
 from reroll.core.tables.source_kinds import CONFIGS, SourceKind
+from reroll.engine.many import by_page, crowds, each
 from reroll.kube import resources
 from reroll.kube.view import View
 
@@ -18,6 +19,27 @@ class Configs(NamedTuple):
     there: dict[Key, Managed]
     blind: frozenset[str]
     """Kinds that may not be listed: nothing is known of them."""
+
+
+class Written(NamedTuple):
+    by: dict[Key, Writes]
+    blind: frozenset[str]
+    """Kinds that may not be listed: nothing is known of them."""
+
+
+async def every_write(view: View) -> Written:
+    """Who wrote each of the namespaces that were asked for, a page at a time."""
+    by: dict[Key, Writes] = {}
+    blind = set()
+    for kind, resource in _RESOURCES.items():
+        gaps, known = len(view.gaps), len(by)
+        async for page in view.pages(resource, Stub):
+            for one in page:
+                key = Key(kind, one.metadata.namespace, one.metadata.name)
+                by[key] = writes(one.metadata)
+        if len(view.gaps) > gaps and len(by) == known:
+            blind.add(kind)
+    return Written(by, frozenset(blind))
 
 
 async def every_config(view: View, more: Iterable[SourceKind] = ()) -> Configs:
@@ -38,7 +60,23 @@ async def every_config(view: View, more: Iterable[SourceKind] = ()) -> Configs:
 
 async def writes_of(view: View, sources: Iterable[Key]) -> dict[Key, Writes]:
     """Who wrote these; those that are not there, or no ConfigMap or Secret, are left out."""
-    keys = sorted(key for key in sources if key.kind in _RESOURCES)
+    wanted = {key for key in sources if key.kind in _RESOURCES}
+    found: dict[Key, Writes] = {}
+
+    async def listed(kind: str, namespace: str, names: list[str]) -> None:
+        def take(name: str, stub: Stub) -> None:
+            found[Key(kind, namespace, name)] = writes(stub.metadata)
+
+        place = _RESOURCES[kind], namespace
+        rest = await by_page(view.client, place, names, Stub, take)
+        wanted.difference_update(Key(kind, namespace, name) for name in rest.gone)
+
+    await each(crowds(wanted), listed)
+    return found | await _got(view, sorted(wanted - found.keys()))
+
+
+async def _got(view: View, keys: list[Key]) -> dict[Key, Writes]:
+    """Each by itself."""
     slots = asyncio.Semaphore(READS)
 
     async def stub(key: Key) -> Stub | None:

@@ -20,20 +20,13 @@ from reroll.core.model.key import Key
 from reroll.core.model.metadata import Metadata
 from reroll.core.model.moment import Moment
 from reroll.core.model.unreadable import UNREADABLE
+from reroll.core.observe.provenance import Touched
 from reroll.core.policy.beside import shown, values_at
 from reroll.core.tables import limits
 from reroll.core.tables.annotations import ALLOW_FROM, IGNORE, INJECTION_READERS
 from reroll.core.tables.kinds import EACH
 from reroll.core.tables.source_kinds import SourceKind
 from reroll.kube.errors import Malformed
-
-
-class ManagedField(msgspec.Struct, gc=False, rename="camel"):
-    time: datetime | None = None
-
-
-class SourceMetadata(Metadata, gc=False, rename="camel"):
-    managed_fields: list[ManagedField] | None = None
 
 
 class Stub(msgspec.Struct, gc=False):
@@ -45,7 +38,7 @@ class Stub(msgspec.Struct, gc=False):
 class Source(msgspec.Struct, gc=False, rename="camel"):
     """A ConfigMap or Secret; its data stays undecoded until somebody needs it."""
 
-    metadata: SourceMetadata
+    metadata: Touched
     data: msgspec.Raw = msgspec.Raw()
     binary_data: msgspec.Raw = msgspec.Raw()
     immutable: bool | None = None
@@ -261,7 +254,7 @@ def annotated(kept: Content, metadata: Metadata, dialects: Dialects = ALL) -> Co
     )
 
 
-def changed_at(metadata: SourceMetadata) -> datetime | None:
+def changed_at(metadata: Touched) -> datetime | None:
     """When its data was written at the latest, as the object's managed fields tell.
 
     The newest of all times: whoever only takes a key away owns nothing afterwards that would tell.

@@ -5,9 +5,10 @@ others. What may not be read becomes a gap, a sentence; the rest is still answer
 """
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from typing import NamedTuple
+from functools import cached_property
+from typing import TypeVar
 
 import msgspec
 
@@ -16,6 +17,7 @@ from reroll.core.decide.plan import without_action
 from reroll.core.model.key import Key
 from reroll.core.model.metadata import Manifest
 from reroll.core.model.record import Record, read
+from reroll.core.observe.provenance import Writes
 from reroll.core.observe.workload import owner_of
 from reroll.core.policy.policy import Policy
 from reroll.core.revisions.content_names import COPY_OF
@@ -28,29 +30,35 @@ from reroll.engine import record_backup
 from reroll.engine.cluster_hold import find_hold, place_of
 from reroll.engine.feeds import MountFeed
 from reroll.engine.listing_keys import Unlocking, needs_key
+from reroll.engine.listing_places import namespaces_of
 from reroll.engine.observer import Decision, Observer
-from reroll.kube import api, resources, watch
+from reroll.engine.source_lists import SourceLists
+from reroll.engine.world import World
+from reroll.kube import resources, watch
 from reroll.kube.errors import Forbidden, Malformed, NotFound
 from reroll.kube.objects import Stub
-from reroll.kube.resources import NAMESPACES
 from reroll.kube.view import View
 from reroll.settings.table import Settings
 
 
-class Listed(NamedTuple):
+class Listed:
     """A workload that was chosen."""
 
-    kind: Kind
-    manifest: Manifest
-    policy: Policy
-    """What annotations and settings say of it, opted in or not."""
+    def __init__(self, kind: Kind, manifest: Manifest, world: World) -> None:
+        self.kind, self.manifest, self._world = kind, manifest, world
+
+    @cached_property
+    def policy(self) -> Policy:
+        """What annotations and settings say of it, opted in or not."""
+        return self._world.policy_of(self.kind, self.manifest)
 
     @property
     def key(self) -> Key:
-        metadata = self.manifest.metadata
-        return Key(self.kind.name, metadata.namespace, metadata.name)
+        return _key(self.kind, self.manifest)
 
 
+T = TypeVar("T")
+IN_A_ROW = 50
 Choice = Callable[[Kind, Manifest], bool]
 
 
@@ -74,6 +82,7 @@ class Listing:
         """What belongs to another workload, and is none itself."""
         self.chosen: Choice = lambda *_: True
         """What selects workloads."""
+        self._lists = SourceLists(view, self.observer)
 
     def _problem(self, what: str, sentence: str) -> None:
         self._view.gaps.append(f"{what}: {sentence}")
@@ -85,37 +94,43 @@ class Listing:
         *,
         supposing: bool = False,
         make_key: bool = False,
+        seen: Callable[[Sequence[tuple[Kind, Manifest]]], None] = lambda _: None,
     ) -> None:
         """Read everything that decisions about the chosen workloads need.
 
         `kinds`: only these, by name. `supposing`: also what those use that are not opted in, as if
         they were. `make_key`: for those who write records. Without it there may be no key, and then
         nothing is known of Secrets, which is a gap. Where nothing is digested with a key, none is
-        read.
+        read. `seen` is told of the chosen ones before anything that they use is read.
         """
         self.chosen = chosen
         await self._namespaces()
-        found = await self._list(chosen, frozenset(kinds) or frozenset(self.kinds))
+        names = frozenset(kinds) or frozenset(self.kinds)
+        found = await self._list(chosen, names)
+        seen(found)
         if supposing:
             self.world.suppose(_key(kind, manifest) for kind, manifest in found)
-        if any((record := _record(manifest)) and record.pins is not None for _, manifest in found):
+        if any(
+            (record := record_of(manifest)) and record.pins is not None for _, manifest in found
+        ):
             await self._copies()
-        for kind, manifest in found:
+        async for kind, manifest in _with_breaks(found):
             self.world.workload_seen(kind, manifest)
         await self._unlock(make=make_key)
         await self._recall()
         await self._cluster_hold()
         await self._mounts()
-        await self.observer.reader.catch_up()
-        is_tried = any((record := _record(one)) and record.trial for _, one in found)
+        await self._read()
+        is_tried = any((record := record_of(one)) and record.trial for _, one in found)
         if is_tried or any(map(self.world.propagation.governs, self.world.workloads)):
-            await self._neighbours(found)
+            await self._neighbours(found, names)
         for kind, manifest in found:
-            one = Listed(kind, manifest, self.world.policy_of(kind, manifest))
-            self.workloads[one.key] = one
+            self.workloads[_key(kind, manifest)] = Listed(kind, manifest, self.world)
 
-    async def _neighbours(self, found: list[tuple[Kind, Manifest]]) -> None:
+    async def _neighbours(self, found: list[tuple[Kind, Manifest]], kinds: frozenset[str]) -> None:
         """The workloads that the chosen ones wait for, or that wait for them."""
+        if not self.others and kinds == frozenset(self.kinds):
+            return
         chosen = {_key(kind, manifest) for kind, manifest in found}
         others = self.others
         for kind, manifest in await self._list(lambda *_: True, frozenset(self.kinds)):
@@ -123,13 +138,23 @@ class Listing:
                 self.world.workload_seen(kind, manifest)
         self.others = others
         await self._unlock(make=False)
+        await self._read()
+
+    async def _read(self) -> None:
+        """The sources that are wanted."""
+        await self._lists.read()
         await self.observer.reader.catch_up()
+
+    @property
+    def written(self) -> Mapping[Key, Writes | None]:
+        """Who wrote sources, of those that were listed on the way; `None`: it is not there."""
+        return self._lists.written
 
     async def everything(self) -> list[Listed]:
         """All workloads, and what is said of each; nothing is read of what they use."""
         await self._namespaces()
         found = await self._list(lambda *_: True, frozenset(self.kinds))
-        return [Listed(kind, one, self.world.policy_of(kind, one)) for kind, one in found]
+        return [Listed(kind, one, self.world) for kind, one in found]
 
     async def decide(self, key: Key) -> Decision:
         """What the controller would do to a workload now, and why."""
@@ -166,31 +191,8 @@ class Listing:
         return list(await asyncio.gather(*map(one, keys)))
 
     async def _namespaces(self) -> None:
-        """What Namespaces say for all in them."""
-        found: list[Stub] = []
-        for place in self._view.places:
-            if place is None:
-                found += await self._view.every(NAMESPACES, Stub, metadata_only=True)
-            else:
-                found += await self._namespace(place)
-        for one in found:
+        for one in await namespaces_of(self._view, self.notes):
             self.world.namespaces.observe(one.metadata)
-
-    async def _namespace(self, name: str) -> list[Stub]:
-        try:
-            stub = await api.get(self._view.client, NAMESPACES, None, name, Stub)
-        except Forbidden:
-            self.notes.append(
-                f"Namespace {name} may not be read, so annotations on it do not count; "
-                "grant `get` on namespaces"
-            )
-            return []
-        except NotFound:
-            self._view.gaps.append(f"namespace {name} does not exist")
-            return []
-        except Malformed:
-            return []
-        return [stub]
 
     async def _list(self, chosen: Choice, kinds: frozenset[str]) -> list[tuple[Kind, Manifest]]:
         """The chosen workloads. What runs the template of another one is none itself."""
@@ -278,6 +280,14 @@ class Listing:
         self._view.gaps.append(str(error))
 
 
+async def _with_breaks(many: Sequence[T]) -> AsyncIterator[T]:
+    """Thousands, so that whoever else asks the cluster something has their turn."""
+    for number, one in enumerate(many):
+        if not number % IN_A_ROW:
+            await asyncio.sleep(0)
+        yield one
+
+
 def _key(kind: Kind, manifest: Manifest) -> Key:
     return Key(kind.name, manifest.metadata.namespace, manifest.metadata.name)
 
@@ -286,6 +296,7 @@ def _place(manifest: Manifest) -> tuple[str, str]:
     return manifest.metadata.namespace, manifest.metadata.name
 
 
-def _record(manifest: Manifest) -> Record | None:
+def record_of(manifest: Manifest) -> Record | None:
+    """The record that is on a workload, if it can be read."""
     found = read((manifest.metadata.annotations or {}).get(STATE))
     return found if isinstance(found, Record) else None

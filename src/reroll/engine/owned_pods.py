@@ -38,9 +38,8 @@ async def owned_pods(
     view: View, selector: str | None, known: Known, *, mounts_are_live: bool = True
 ) -> list[OwnedPod]:
     """The pods that have not ended, and what they have of the sources that are known."""
-    pods, makers = await asyncio.gather(
-        view.every(resources.PODS, AuditedPod, label_selector=selector), makers_of(view)
-    )
+    pods = await view.every(resources.PODS, AuditedPod, label_selector=selector)
+    makers = await makers_of(view) if pods else {}
     return [
         OwnedPod(
             key := Key("Pod", pod.metadata.namespace, pod.metadata.name),

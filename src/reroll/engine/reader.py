@@ -86,6 +86,10 @@ class Reader:
     def want(self, want: Want) -> None:
         self._queue.add(want)
 
+    def has(self, want: Want) -> None:
+        """What was wanted is known by now."""
+        self._queue.withdraw(want)
+
     def _retry(self, want: Want) -> None:
         self._backoff.succeeded(want)
         self._queue.add(want)

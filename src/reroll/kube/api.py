@@ -14,11 +14,12 @@ from msgspec.structs import replace
 from reroll.kube import wire
 from reroll.kube.client import Client
 from reroll.kube.decode import Decoder, Page, Versioned
-from reroll.kube.errors import Malformed, NotFound
+from reroll.kube.errors import Malformed, NotFound, Unavailable
 from reroll.kube.objects import Pod
 from reroll.kube.wire import Deletion, Request, Resource, Which
 
 T = TypeVar("T", bound=Versioned)
+_BEHIND = 504
 
 
 async def send(client: Client, request: Request, model: type[T]) -> T:
@@ -54,11 +55,18 @@ async def find(
     *,
     at_least: int = 0,
 ) -> T | None:
-    """One object, or `None` if there is none."""
+    """One object, or `None` if there is none.
+
+    A server whose cache does not get to `at_least` in time is asked for the most recent state.
+    """
     try:
         return await get(client, resource, namespace, name, model, at_least=at_least)
     except NotFound:
         return None
+    except Unavailable as error:
+        if not at_least or error.status != _BEHIND:
+            raise
+    return await find(client, resource, namespace, name, model)
 
 
 async def pages(

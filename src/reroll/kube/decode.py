@@ -125,7 +125,7 @@ WatchEvent = Added[T] | Modified[T] | Deleted[T] | Bookmark | Failure | Malforme
 class Page(Generic[T]):
     """One page of a list, with the items that did not fit kept apart."""
 
-    __slots__ = ("continue_", "items", "malformed", "resource_version")
+    __slots__ = ("continue_", "items", "malformed", "remaining", "resource_version")
 
     def __init__(
         self, items: Sequence[T], malformed: Sequence[Malformed], meta: "_ListMeta"
@@ -134,11 +134,14 @@ class Page(Generic[T]):
         self.malformed = malformed
         self.resource_version = meta.resource_version
         self.continue_ = meta.continue_
+        self.remaining = meta.remaining
+        """Objects that the pages after it have, as far as the server tells."""
 
 
 class _ListMeta(msgspec.Struct, frozen=True):
     resource_version: str = msgspec.field(default="", name="resourceVersion")
     continue_: str = msgspec.field(default="", name="continue")
+    remaining: int = msgspec.field(default=0, name="remainingItemCount")
 
 
 class _List(msgspec.Struct, Generic[T], frozen=True):

@@ -8,6 +8,7 @@ An answer that is an error (429, 5xx) is no outage: then everyone keeps its own,
 """
 
 import asyncio
+import weakref
 from collections.abc import Callable
 
 TRY_EVERY = 1.0
@@ -20,11 +21,15 @@ class Outage:
         self.is_on = False
         self._waiting: dict[asyncio.Future[None], None] = {}
         self._next_try: asyncio.TimerHandle | None = None
-        self._listeners: list[Callable[[], None]] = []
+        self._listeners: list[weakref.WeakMethod[Callable[[], None]]] = []
 
     def subscribe(self, back: Callable[[], None]) -> None:
-        """Have `back` called whenever the server can be reached again."""
-        self._listeners.append(back)
+        """Have a method called whenever the server can be reached again, as long as it is there.
+
+        A client outlives those who use it: a dashboard makes one listing after the other.
+        """
+        self._listeners = [one for one in self._listeners if one() is not None]
+        self._listeners.append(weakref.WeakMethod(back))
 
     async def pause(self, seconds: float) -> None:
         """So many seconds, or until it is worth a try: the server is back, or is to be tried."""
@@ -53,8 +58,9 @@ class Outage:
         for place, turn in enumerate(self._waiting):
             loop.call_later(place / WOKEN_PER_SECOND, _resolve, turn)
         self._waiting.clear()
-        for back in self._listeners:
-            back()
+        for listener in self._listeners:
+            if back := listener():
+                back()
 
     def _arm(self) -> None:
         if self.is_on and self._waiting and self._next_try is None:

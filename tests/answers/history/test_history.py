@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime, timedelta
 
-from reroll.answers.history.history import RecordCopy, entries, history, keys_of, source_of
+from reroll.answers.history.history import RecordCopy, history, keys_of, source_of, sources_of
 from reroll.core.model.key import Key
 from reroll.core.model.record import Record
 from reroll.core.observe.provenance import Write, Writes
@@ -40,7 +40,7 @@ def test_each_revision_tells_the_roll_that_made_it() -> None:
         (at(5), ["secret/db#password"], "web-2"),
         (at(1), ["configmap/app"], "web-1"),
     ]
-    assert entries(copies) == {APP, Key("Secret", "shop", "db")}
+    assert sources_of(found) == {APP, Key("Secret", "shop", "db")}
 
 
 def test_a_record_that_was_written_later_tells_the_roll_before_it_too() -> None:

@@ -11,9 +11,9 @@ import msgspec
 from reroll.answers.audit.report import Audited, Certificates, with_certificates
 from reroll.core.model.key import Key
 from reroll.core.model.metadata import Metadata
-from reroll.core.observe.provenance import Writes, writes
+from reroll.core.observe.provenance import Writes
 from reroll.core.observe.staleness import Known
-from reroll.engine.configs import every_config
+from reroll.engine.configs import every_write
 from reroll.engine.owned_pods import owned_pods
 from reroll.kube import resources
 from reroll.kube.view import View
@@ -52,13 +52,12 @@ async def audit(
 
 async def _known(view: View) -> Known:
     """The writes of every source; of kinds that may not be listed nothing is known."""
-    configs = await every_config(view)
-    written = {key: writes(metadata) for key, metadata in configs.there.items()}
+    written = await every_write(view)
 
     def known(source: Key) -> Writes | None:
-        if source.kind in configs.blind:
+        if source.kind in written.blind:
             raise KeyError(source)
-        return written.get(source)
+        return written.by.get(source)
 
     return known
 

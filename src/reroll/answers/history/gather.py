@@ -3,7 +3,14 @@
 import asyncio
 from collections.abc import Mapping, Sequence
 
-from reroll.answers.history.history import HistoryEntry, RecordCopy, entries, history, with_results
+from reroll.answers.history.history import (
+    HistoryEntry,
+    RecordCopy,
+    Subject,
+    history,
+    sources_of,
+    with_results,
+)
 from reroll.clock import Clock
 from reroll.core.decide.situation import Situation
 from reroll.core.model.key import Key
@@ -20,29 +27,29 @@ from reroll.kube.view import ListedWorkload, View
 from reroll.settings.table import Settings
 
 
-async def gather(
-    view: View, workloads: Sequence[ListedWorkload], known: Mapping[Key, Situation]
-) -> list[HistoryEntry]:
-    """What happened to these workloads, the newest first; `known`: what is so of them now."""
-    uids = {each.workload.uid: each.workload.key for each in workloads}
-    keys = [(each.kind, each.workload.key) for each in workloads]
+async def gather(view: View, subjects: Sequence[Subject], most: int) -> list[HistoryEntry]:
+    """What happened to these workloads, the newest first: so many things at most."""
+    known = {each.key: each for each in subjects}
     copies, events = await asyncio.gather(
-        _copies(view, uids),
-        our_events(view, keys),
+        _copies(view, {each.uid: each.key for each in subjects}),
+        our_events(view, [(each.kind, each.key) for each in subjects]),
     )
-    copies += [
-        RecordCopy(each.workload.key, each.workload.record)
-        for each in workloads
-        if isinstance(each.workload.record, Record)
-    ]
-    # The last record counts, also where another writer took it off the object.
-    copies += [
-        RecordCopy(each.workload.key, one.record)
-        for each in workloads
-        if (one := known.get(each.workload.key)) and one.record
-    ]
-    past = history(copies, events, await writes_of(view, entries(copies)))
-    return with_results(past, known)
+    copies += [copy for each in subjects for copy in each.copies]
+    newest = history(copies, events, {})[:most]
+    shown = {one.workload for one in newest}
+    past = history(
+        [one for one in copies if one.workload in shown],
+        [one for one in events if one.workload in shown],
+        await writes_of(view, sources_of(newest)),
+    )
+    return with_results(past[:most], known)
+
+
+def subject(listed: ListedWorkload, now: Situation | None) -> Subject:
+    """One workload, with what is so of it now, if that is known."""
+    seen = listed.workload
+    own = seen.record if isinstance(seen.record, Record) else None
+    return Subject(listed.kind, seen.key, seen.uid, own).so(now)
 
 
 async def situations_of(

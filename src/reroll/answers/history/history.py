@@ -7,14 +7,14 @@ long as the cluster keeps them. What is in both is listed once.
 
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from reroll.core.decide.roll import read_described
-from reroll.core.decide.situation import Situation
 from reroll.core.model.key import Key
 from reroll.core.model.record import Record
 from reroll.core.observe.provenance import Writes
 from reroll.core.tables.catalog import source_kind
+from reroll.core.tables.kinds import Kind
 from reroll.core.tables.reasons import Reason
 from reroll.engine.our_events import ReportedEvent
 
@@ -57,6 +57,39 @@ class RecordCopy(NamedTuple):
     revision: str = ""
 
 
+class LastRoll(Protocol):
+    """What is so now of the last roll of a workload."""
+
+    @property
+    def record(self) -> Record | None: ...
+    @property
+    def last_roll(self) -> str:
+        """See `Situation.last_roll`."""
+
+
+class Subject(NamedTuple):
+    """A workload whose past is asked for."""
+
+    kind: Kind
+    key: Key
+    uid: str
+    own: Record | None = None
+    """The record that is on it."""
+    record: Record | None = None
+    """The last one, also where another writer took it off."""
+    last_roll: str = ""
+
+    def so(self, now: LastRoll | None) -> "Subject":
+        """With what is so of it now."""
+        return self._replace(record=now.record, last_roll=now.last_roll) if now else self
+
+    @property
+    def copies(self) -> Iterator[RecordCopy]:
+        for record in (self.own, self.record if self.record != self.own else None):
+            if record:
+                yield RecordCopy(self.key, record)
+
+
 def history(
     copies: Iterable[RecordCopy], events: Iterable[ReportedEvent], writes: Mapping[Key, Writes]
 ) -> list[HistoryEntry]:
@@ -68,19 +101,20 @@ def history(
             other = known.get((entry.at, entry.reason))
             if other is None or not other.revision:
                 known[entry.at, entry.reason] = entry
-    told = list(events)
+    told: dict[Key, list[ReportedEvent]] = {}
+    for event in events:
+        told.setdefault(event.workload, []).append(event)
     past = [
-        _with_detail(entry, told)
-        for known in by_workload.values()
+        _with_detail(entry, told.get(workload, ()))
+        for workload, known in by_workload.items()
         for entry in _with_writers(known.values(), writes)
     ]
-    past += [_of_event(event) for event in told if not _is_known(event, by_workload)]
+    every = (event for some in told.values() for event in some)
+    past += [_of_event(event) for event in every if not _is_known(event, by_workload)]
     return sorted(past, key=lambda entry: (entry.at, entry.workload), reverse=True)
 
 
-def with_results(
-    past: Iterable[HistoryEntry], known: Mapping[Key, Situation]
-) -> list[HistoryEntry]:
+def with_results(past: Iterable[HistoryEntry], known: Mapping[Key, LastRoll]) -> list[HistoryEntry]:
     """With what became of the roll that the record of each workload tells of."""
     return [
         one._replace(result=found.last_roll)
@@ -90,13 +124,13 @@ def with_results(
     ]
 
 
-def entries(copies: Iterable[RecordCopy]) -> set[Key]:
-    """The sources that rolled something."""
+def sources_of(past: Iterable[HistoryEntry]) -> set[Key]:
+    """The sources that rolled something, as records tell."""
     return {
         source
-        for copy in copies
-        for entry in copy.record.by or ()
-        if (source := source_of(entry, copy.workload.namespace))
+        for one in past
+        for part in one.parts
+        if one.origin == "record" and (source := source_of(part.entry, one.workload.namespace))
     }
 
 

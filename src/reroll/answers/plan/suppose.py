@@ -15,10 +15,11 @@ import msgspec
 from reroll.core.decide.chains import decide
 from reroll.core.decide.plan import Plan
 from reroll.core.model.key import Key
+from reroll.core.observe.provenance import Touch, Touched
 from reroll.core.observe.snapshot import History
 from reroll.core.propagation.order import turns
 from reroll.core.tables.source_kinds import SourceKind
-from reroll.engine.content import ManagedField, Source, SourceMetadata
+from reroll.engine.content import Source
 from reroll.engine.listing import Listing
 from reroll.engine.observer import Decision
 from reroll.manifests.model import ManifestSource
@@ -97,13 +98,13 @@ def _supposed(listing: Listing, decision: Decision, now: datetime) -> Supposed |
 def _as_served(kind: SourceKind, one: ManifestSource, version: int, now: datetime) -> Source:
     """A source as the API server would show it after it was applied."""
     made = one.object
-    metadata = SourceMetadata(
+    metadata = Touched(
         name=made.key.name,
         namespace=made.key.namespace,
         resource_version=str(version),
         annotations=dict(made.annotations),
         labels=dict(made.labels),
-        managed_fields=[ManagedField(now)],
+        managed_fields=[Touch(now)],
     )
     texts, binaries = _split(kind, values_of(kind, made.node))
     return Source(metadata, _raw(texts), _raw(binaries))

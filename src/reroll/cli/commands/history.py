@@ -4,7 +4,7 @@ import argparse
 import textwrap
 from typing import Any
 
-from reroll.answers.history.gather import gather, situations_of
+from reroll.answers.history.gather import gather, situations_of, subject
 from reroll.answers.history.history import HistoryEntry, facts_of
 from reroll.answers.namespaces import namespaces
 from reroll.cli.command import Context
@@ -60,7 +60,8 @@ def run(args: argparse.Namespace) -> int:
         there = [each.workload.key for each in listed]
         selection.check(there, view.gaps, namespace=view.namespace)
         known = await situations_of(view, context.settings, context.clock, selected)
-        past = (await gather(view, selected, known))[: args.limit]
+        subjects = [subject(each, known.get(each.workload.key)) for each in selected]
+        past = await gather(view, subjects, args.limit)
         facts = [facts_of(entry) for entry in past]
         if view.namespace and not past:
             await namespaces(view.again())

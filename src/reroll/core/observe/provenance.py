@@ -19,18 +19,29 @@ _DATA = ("f:data", "f:binaryData")
 _LAST_APPLIED = "f:kubectl.kubernetes.io/last-applied-configuration"
 
 
-class Entry(msgspec.Struct, gc=False, rename="camel"):
+class Touch(msgspec.Struct, gc=False, rename="camel"):
+    """One manager's part of an object, as far as its time goes."""
+
+    time: datetime | None = None
+
+
+class Touched(Metadata, gc=False, rename="camel"):
+    """Metadata with the times of those who wrote the object."""
+
+    managed_fields: Sequence[Touch] | None = None
+
+
+class Entry(Touch, gc=False, rename="camel"):
     """One manager's part of an object."""
 
     manager: str = ""
-    time: datetime | None = None
     fields: dict[str, Any] | None = msgspec.field(default=None, name="fieldsV1")
 
 
-class Managed(Metadata, gc=False, rename="camel"):
+class Managed(Touched, gc=False, rename="camel"):
     """Metadata with the entries of those who wrote the object."""
 
-    managed_fields: list[Entry] | None = None
+    managed_fields: Sequence[Entry] | None = None
 
 
 class Stub(msgspec.Struct, gc=False):

@@ -1,7 +1,7 @@
 """The first page: what is under way, and what needs somebody now. Pure."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from reroll.answers.documents import moment
 from reroll.core.model.key import Key
@@ -22,6 +22,8 @@ _FAILING = frozenset(one.word for one in (Reason.FAILING, Reason.ROLLBACK_FAILED
 _BACK = Reason.ROLLED_BACK.word
 _NOTICED = frozenset(one.word for one in (Reason.DECLINED, Reason.PODS_OLDER))
 STATES = ("up to date", "rolling", "held", "failing", "rolled back", "behind")
+_SEEN_FIRST = ("rolling", "failing")
+"""States that are known before what workloads use is read."""
 LEVELS = ("failing", "rolled back", "blocked", "notice")
 
 
@@ -39,7 +41,7 @@ def now_page(seen: Overview, query: Query) -> NowPage:
     return NowPage(
         at=moment(seen.at) or "",
         workloads=len(facts),
-        counts=_counts_of(facts),
+        counts=_counts_of(facts, _SEEN_FIRST if seen.is_partial else STATES),
         changes=[change_under_way(one, seen.facts) for one in changes[:CHANGES]],
         more_changes=max(0, len(changes) - CHANGES),
         rolls=rolls[:ROLLS],
@@ -93,9 +95,9 @@ def state_of(one: Facts) -> str:
     return "up to date" if one["reason"] not in _NOTICED else "behind"
 
 
-def _counts_of(facts: Mapping[Key, Facts]) -> dict[str, int]:
+def _counts_of(facts: Mapping[Key, Facts], words: Sequence[str]) -> dict[str, int]:
     found = Counter(map(state_of, facts.values()))
-    return {word: found[word] for word in STATES}
+    return {word: found[word] for word in words}
 
 
 # Changes

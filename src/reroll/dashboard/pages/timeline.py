@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from reroll.dashboard.desk import Desk
 from reroll.dashboard.key_names import without_key_names
-from reroll.dashboard.overview import Facts
+from reroll.dashboard.overview import Facts, Overview
 from reroll.dashboard.paging import Query, paged
 from reroll.dashboard.schema import TimelineHour, TimelinePage
 from reroll.dashboard.states import drawn
@@ -22,8 +22,8 @@ _KINDS = {"good": "rolls", "busy": "rolls", "back": "rollbacks", "bad": "stops"}
 KINDS = ("rolls", "stops", "rollbacks", "waits")
 
 
-async def timeline_page(desk: Desk, query: Query) -> TimelinePage:
-    told = await desk.ask("past", PAST_FOR, lambda cluster: cluster.past())
+async def timeline_page(desk: Desk, seen: Overview, query: Query) -> TimelinePage:
+    told = await desk.ask("past", PAST_FOR, lambda cluster: cluster.timeline(seen.subjects))
     past, now = told["history"], desk.clock.now()
     chosen = [entry for entry in past if is_wanted(entry, query)]
     at = moment_of(query)
