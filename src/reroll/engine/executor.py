@@ -251,9 +251,8 @@ class Executor:
         retry_after = (api_error and api_error.retry_after) or 0.0
         delay = self._backoff.failed(key, max(at_least, retry_after))
         why = f": {words_of(error)}"
-        return Outcome(
-            self._reports.without_look(key, reason, Result.FAILED, why), delay, api_error
-        )
+        reports = self._reports.without_look(key, reason, Result.FAILED, why)
+        return Outcome(reports, delay, api_error)
 
     def completed(self, key: Key) -> Outcome:
         """A workload whose rollout is complete, and that nobody judges."""
