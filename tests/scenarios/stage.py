@@ -207,9 +207,10 @@ class Stage:
         return self.api.patch(path_to(kind, name, self.namespace), {"data": data})
 
     def annotate(self, manifest: Object, **annotations: str | None) -> Object:
-        """Keys of our domain, written with `_` for `-`."""
+        """Keys of our domain, written with `_` for `-`, by a writer that owns no template."""
         keys = {f"reroll.dev/{k.replace('_', '-')}": v for k, v in annotations.items()}
-        return self.api.patch(self.path(manifest), {"metadata": {"annotations": keys}})
+        body = {"metadata": {"annotations": keys}}
+        return self.api.patch(self.path(manifest), body, fieldManager="kubectl-annotate")
 
     # What there is to see
 
