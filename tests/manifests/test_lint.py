@@ -68,7 +68,7 @@ def test_each_problem_is_a_line_with_its_place_and_a_suggestion(tmp_path: Path) 
         (on(SOURCE, soak="long"), "on ConfigMap app: 'long' is not a duration"),
         (on(SOURCE, ignore="yes"), "on ConfigMap app: 'yes' is neither"),
         (on(SOURCE, names="perhaps"), "on ConfigMap app: 'perhaps' is neither \"always\" nor"),
-        (on(OTHER, enabeld="true"), "on Service web means nothing"),
+        (on(OTHER, enabledd="true"), "on Service web means nothing"),
         (on(DEPLOYMENT, sources="pod/x"), "annotation reroll.dev/sources on Deployment shop/web"),
         (
             DEPLOYMENT % ("{}", '{reroll.dev/enabled: "true"}'),
