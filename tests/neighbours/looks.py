@@ -4,8 +4,10 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+import yaml
 from tests.scenarios.stage import Stage
 from tests.support.build import Object
+from tests.support.pages import DOCS, files
 
 from reroll_dev.api import path_to
 
@@ -15,6 +17,12 @@ QUIET = 6.0
 
 def custom(version: str, kind: str, name: str, **fields: Any) -> Object:
     return {"apiVersion": version, "kind": kind, "metadata": {"name": name}, **fields}
+
+
+def shown(page: str) -> dict[str, Object]:
+    """The objects of a guide, by the name of their file."""
+    text = (DOCS / "guides" / page).read_text(encoding="utf-8")
+    return {name: yaml.safe_load(block) for name, block in files(text).items()}
 
 
 def is_ready(seen: Object, kind: str = "Ready") -> bool:
@@ -43,6 +51,15 @@ def templates(stage: Stage, web: Object) -> int:
     return len(stage.revisions(web))
 
 
+def rollouts(stage: Stage, web: Object) -> int:
+    """How many it had: the number grows when an old ReplicaSet is taken again, too."""
+    counts = [
+        int(one["metadata"]["annotations"]["deployment.kubernetes.io/revision"])
+        for one in stage.revisions(web)
+    ]
+    return max(counts)
+
+
 def stays(holds: Callable[[], bool], what: str, seconds: float = QUIET) -> None:
     """For so long. A settling time, not a measurement."""
     end = time.monotonic() + seconds
@@ -54,8 +71,8 @@ def stays(holds: Callable[[], bool], what: str, seconds: float = QUIET) -> None:
 def rolled_once(stage: Stage, web: Object, since: int) -> dict[str, Any]:
     """Wait until it rolled, and see that it does not do so again; the record."""
     record = stage.rolled(web, since=since)
-    count = templates(stage, web)
     stage.settled(web)
+    count = rollouts(stage, web)
     stays(lambda: stage.record(web) == record, "it rolled again")
-    assert templates(stage, web) == count
+    assert rollouts(stage, web) == count
     return record

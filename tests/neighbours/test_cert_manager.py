@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from tests.neighbours.looks import custom, data, is_ready, rolled_once, secret, templates
+from tests.neighbours.looks import custom, data, is_ready, rolled_once, secret, shown, templates
 from tests.scenarios.revised import REVISIONS, copies, pin, pins
 from tests.scenarios.stage import ENABLED, Controller, Stage, alone, eventually
 from tests.support import build
@@ -150,3 +150,16 @@ def test_an_old_certificate_is_never_pinned_where_the_certificate_says_so(
     assert record["by"] == ["secret/web-tls"]
     assert pins(stage, pinned) == {("ConfigMap", "app"): copy}
     assert copies(stage, "web-tls") == {}
+
+
+def test_the_example_of_the_guide_does_what_it_says(stage: Stage, controller: Start) -> None:
+    shown_here = shown("with-cert-manager.md")
+    wanted, deployment = shown_here["certificate.yaml"], shown_here["web.yaml"]
+    stage.make(*authority(), wanted)
+    issued(stage, wanted)
+    stage.make(deployment)
+    alone(controller)
+    number = stage.adopted(deployment)["n"]
+    assert secret(stage, "web-tls")["metadata"]["annotations"].items() >= NEVER_PINNED.items()
+    renew(stage, wanted)
+    assert rolled_once(stage, deployment, since=number)["by"] == ["secret/web-tls"]

@@ -126,3 +126,18 @@ def test_a_neighbour_runs_beside_the_cluster_with_a_login_and_its_resources_and_
         with cluster._changing("ending toys") as start:
             for part in row.parts:
                 start.withdraw(part.name, grace=2)
+
+
+def test_a_neighbour_of_which_a_part_ends_leaves_nothing_running_and_can_be_added_again(
+    cluster: DevCluster, tmp_path: Path
+) -> None:
+    script = tmp_path / "toy.py"
+    script.write_text(ASKED)
+    good = Part("toy-good", "toy", lambda _, port: (str(script), str(port)), "")
+    bad = Part("toy-bad", "toy", lambda _, port: ("-c", f"raise SystemExit('no {port}')"), "")
+    row = Neighbour("toys", "Toys", Module("toys", tmp_path), "", (good, bad), ())
+    for _ in range(2):
+        with pytest.raises(DevClusterError, match="toy-bad ended with exit code 1"):
+            cluster.add_neighbour(row, {"toy": Path(sys.executable)}, [])
+    assert not {"toy-good", "toy-bad"} & {one.process.name for one in cluster.status().rows}
+    assert cluster.status().phase is Phase.UP

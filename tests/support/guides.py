@@ -61,6 +61,8 @@ ELSEWHERE = {
     "guides/notices.md": "tests/scenarios/test_notices.py: receivers outside of the cluster",
     "guides/sources.md": "tests/scenarios/test_sources.py: a reference, with no story to follow",
     "guides/strategies.md": "tests/node/test_strategies.py: a reference, with no story to follow",
+    "guides/with-argocd.md": "tests/neighbours/test_argocd.py: with an Argo CD",
+    "guides/with-cert-manager.md": "tests/neighbours/test_cert_manager.py: with a cert-manager",
     "guides/develop.md": "tests/reroll_dev: for contributors",
     "guides/release.md": "tests/release: for maintainers",
 }

@@ -1,5 +1,6 @@
 """The start of a neighbour beside a control plane that runs: resources, login, then its parts."""
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -12,6 +13,8 @@ from reroll_dev.layout import Layout
 from reroll_dev.neighbours.table import Neighbour, Part, Place
 from reroll_dev.processes import Process
 from reroll_dev.state import State
+
+GRACE = 2.0
 
 
 class Starter(Protocol):
@@ -42,15 +45,24 @@ class Starter(Protocol):
     ) -> Process:
         """Start what listens on a port, and wait until it does."""
 
+    def withdraw(self, name: str, *, grace: float) -> None:
+        """End one, so that it is none of the cluster's any more."""
+
 
 def add(start: Starter, neighbour: Neighbour, definitions: Sequence[Path]) -> None:
+    """Have it run, with all its parts; one that does not start takes the others with it."""
     for file in definitions:
         start.define(file)
     start.make(_namespace(neighbour.name), *neighbour.objects)
     place = _place(start, neighbour)
-    for part in neighbour.parts:
-        process = _start(start, part, place)
-        place = replace(place, ports={**place.ports, part.name: process.port or 0})
+    try:
+        for part in neighbour.parts:
+            process = _start(start, part, place)
+            place = replace(place, ports={**place.ports, part.name: process.port or 0})
+    except BaseException:
+        for name in place.ports:
+            start.withdraw(name, grace=GRACE)
+        raise
 
 
 def _start(start: Starter, part: Part, place: Place) -> Process:
@@ -59,7 +71,11 @@ def _start(start: Starter, part: Part, place: Place) -> Process:
         part.name,
         lambda port: [program, *part.arguments(place, port)],
         partial(readiness.answers, path=part.health) if part.health else readiness.listens,
-        env={"KUBECONFIG": str(place.kubeconfig), **part.settings(place)},
+        env={
+            "KUBECONFIG": str(place.kubeconfig),
+            "PATH": f"{_bin(place.folder)}{os.pathsep}{os.defpath}",
+            **part.settings(place),
+        },
     )
 
 
@@ -71,8 +87,16 @@ def _place(start: Starter, neighbour: Neighbour) -> Place:
         login = access.certificate_login(layout, neighbour.name, MASTERS)
         access.write_kubeconfig(layout, Identity(neighbour.name), start.state.server, login)
     folder = layout.config / neighbour.name
-    folder.mkdir(parents=True, exist_ok=True)
+    _bin(folder).mkdir(parents=True, exist_ok=True)
+    for name, text in neighbour.scripts.items():
+        script = _bin(folder) / name
+        script.write_text(text, encoding="utf-8")
+        script.chmod(0o700)
     return Place(kubeconfig, folder)
+
+
+def _bin(folder: Path) -> Path:
+    return folder / "bin"
 
 
 def _namespace(name: str) -> Mapping[str, Any]:
