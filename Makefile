@@ -56,6 +56,12 @@ test-prometheus: control-plane ## The tests with a real Prometheus and Alertmana
 	pytest -n 2 --dist worksteal -m prometheus tests/prometheus $(ARGS)
 	@echo "the tests with a Prometheus ran"
 
+.PHONY: test-neighbours
+test-neighbours: control-plane ## The tests with Argo CD, cert-manager and Sealed Secrets, which it builds the first time
+	reroll dev build --neighbours all || { echo "make: the tests with neighbours did NOT run: see above" >&2; exit 1; }
+	pytest -n 2 --dist worksteal -m neighbours tests/neighbours $(ARGS)
+	@echo "the tests with neighbours ran"
+
 .PHONY: test-browser
 test-browser: control-plane ## The dashboard in Chromium, on a real control plane; needs Chromium
 	@command -v chromium >/dev/null || { echo "make: the tests in a browser did NOT run: Chromium is missing; install it: apt-get install chromium" >&2; exit 1; }

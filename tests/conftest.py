@@ -28,6 +28,7 @@ from reroll_dev.node.network import RANGE
 pytest_plugins = [
     "tests.support.fixtures_fault",
     "tests.support.fixtures_image",
+    "tests.support.fixtures_neighbours",
     "tests.support.fixtures_node",
     "tests.support.fixtures_prometheus",
 ]
@@ -39,7 +40,7 @@ settings.load_profile("busy")
 RUN_FOLDER = pytest.StashKey[Path]()
 WORKER_KEY = "reroll_run_folder"
 ROLLOUTS = "rollouts-controller"
-ON_REQUEST = ("browser", "builder", "node", "prometheus", "slow")
+ON_REQUEST = ("browser", "builder", "neighbours", "node", "prometheus", "slow")
 """Markers of tests that run only where `-m` names them: they need more, or take long."""
 
 
@@ -107,6 +108,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(pytest.mark.node)
         if "prometheus_programs" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.prometheus)
+        if "neighbour" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.neighbours)
     _mark_further_cases(items)
     asked = str(config.getoption("markexpr"))
     for tier in (one for one in ON_REQUEST if one not in asked):

@@ -110,6 +110,8 @@ ELSEWHERE = {
     "guides/dashboard.md": "tests/scenarios/test_dashboard.py: a page to look at",
     "guides/notices.md": "tests/scenarios/test_notices.py: receivers outside of the cluster",
     "guides/strategies.md": "tests/node/test_strategies.py: it has no command",
+    "guides/with-argocd.md": "tests/neighbours/test_argocd.py: with an Argo CD",
+    "guides/with-cert-manager.md": "tests/neighbours/test_cert_manager.py: with a cert-manager",
     "guides/develop.md": "tests/reroll_dev: for contributors",
     "guides/release.md": "tests/release: for maintainers",
 }

@@ -13,12 +13,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import count, groupby
 from pathlib import Path
 
-from reroll_dev import c_libraries
+from reroll_dev import c_libraries, programs
 from reroll_dev.build import Builder
 from reroll_dev.commands import interruptible
 from reroll_dev.errors import DevClusterError
 from reroll_dev.gomod import Module
-from reroll_dev.programs import ALL, ASSETS, BINARIES, CORE, NODE, PROMETHEUS, WEB, Asset, Binary
+from reroll_dev.neighbours import programs as neighbours
+from reroll_dev.programs import BINARIES, CORE, NODE, PROMETHEUS, WEB, Asset, Binary
 from reroll_dev.progress import Progress
 from reroll_dev.store import Store, cache_folder, store_of
 from reroll_dev.toolchain import toolchain
@@ -38,6 +39,8 @@ __all__ = [
     "find",
 ]
 
+ALL = (*programs.ALL, *neighbours.BINARIES)
+ASSETS = (*programs.ASSETS, *neighbours.ASSETS)
 _PATIENCE_SECONDS = 20
 
 

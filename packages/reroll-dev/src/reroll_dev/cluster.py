@@ -21,6 +21,8 @@ from reroll_dev.commands import interruptible
 from reroll_dev.errors import DevClusterError
 from reroll_dev.layout import Layout
 from reroll_dev.locks import held
+from reroll_dev.neighbours import start as neighbours
+from reroll_dev.neighbours.table import Neighbour
 from reroll_dev.node import cgroups
 from reroll_dev.node.network import Network, disconnect
 from reroll_dev.node.node import Node
@@ -110,6 +112,22 @@ class DevCluster:
                 state = start.state
             ports = {each.name: each.port for each in state.processes}
         return {name: f"http://127.0.0.1:{ports[name]}" for name in names if name in ports}
+
+    def add_neighbour(
+        self, neighbour: Neighbour, binaries: Mapping[str, Path], definitions: Sequence[Path]
+    ) -> dict[str, int]:
+        """Run its processes beside this cluster, those that do not run yet; their ports, by name.
+
+        `definitions` are the files of its custom resources.
+        """
+        names = {part.name for part in neighbour.parts}
+        with self._locked(f"adding {neighbour.title}"):
+            state = self._state()
+            if not names & {process.name for process in state.processes}:
+                start = Start(self.layout, binaries, state)
+                neighbours.add(start, neighbour, definitions)
+                state = start.state
+        return {each.name: each.port or 0 for each in state.processes if each.name in names}
 
     @property
     def node(self) -> Node:

@@ -3,8 +3,10 @@
 The last proof is a Deployment that becomes Available: every component had to do its part for that.
 """
 
+import socket
 import time
 from collections.abc import Callable, Mapping
+from functools import partial
 from http.client import HTTPConnection, HTTPException
 from typing import Any
 
@@ -42,6 +44,15 @@ def answers(port: int, path: str) -> bool:
         connection.close()
 
 
+def listens(port: int) -> bool:
+    """Whether something of this machine takes connections there."""
+    try:
+        socket.create_connection(("127.0.0.1", port), timeout=2).close()
+    except OSError:
+        return False
+    return True
+
+
 def is_serving(api: Api) -> bool:
     try:
         api.get("/readyz")
@@ -66,12 +77,14 @@ def has(api: Api, path: str, holds: Callable[[Object], bool]) -> bool:
 
 def established(api: Api, definition: Mapping[str, Any], *, check: Check) -> None:
     """Wait until the API server serves a custom resource."""
-    name = definition["metadata"]["name"]
-    until(
-        lambda: has(api, path_of(definition), lambda seen: condition(seen, "Established")),
-        what=f"serving {name}",
-        check=check,
-    )
+    name, spec = definition["metadata"]["name"], definition["spec"]
+    version = next(one["name"] for one in spec["versions"] if one["served"])
+    path = f"/apis/{spec['group']}/{version}/{spec['names']['plural']}"
+    for what, holds in (
+        (path_of(definition), lambda seen: condition(seen, "Established")),
+        (path, lambda seen: "items" in seen),  # for a moment it refuses: its storage initializes
+    ):
+        until(partial(has, api, what, holds), what=f"serving {name}", check=check)
 
 
 def prove(api: Api, *, check: Check, pods: Mapping[str, Any]) -> None:

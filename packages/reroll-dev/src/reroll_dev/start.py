@@ -81,7 +81,7 @@ class Start:
         access.write_authority(self.layout, network.server_addresses if network else ())
         if network:
             access.write_kubelet_certificates(self.layout, str(network.node))
-        etcd = self._serve(components.ETCD, self._etcd, self._is_healthy)
+        etcd = self.serve(components.ETCD, self._etcd, self._is_healthy)
         known = (*access.PEOPLE, *access.COMPONENTS, *(access.OF_NODE if network else ()))
         identities = (*known, *map(Identity, options.identities))
         tokens = access.new_tokens(self.layout, identities)
@@ -94,7 +94,7 @@ class Start:
                 binary, self.layout, port, etcd_port=etcd.port or 0, network=network
             )
 
-        self._serve(components.APISERVER, apiserver, self._is_serving, options.port)
+        self.serve(components.APISERVER, apiserver, self._is_serving, options.port)
         for name, command in (
             (components.CONTROLLERS, components.controller_manager),
             (components.SCHEDULER, components.scheduler),
@@ -110,16 +110,9 @@ class Start:
 
     def rollouts(self, definitions: Path) -> None:
         """Add the Argo Rollouts controller to a control plane that runs."""
-        import yaml
-
-        resources = list(yaml.load_all(definitions.read_text(), yaml.CSafeLoader))
-        with self._admin() as api, calls(api.server, self.check):
-            for resource in resources:
-                _create(api, resource)
-            for resource in resources:
-                readiness.established(api, resource, check=self.check)
+        self.define(definitions)
         binary = self.binaries[components.ROLLOUTS]
-        self._serve(
+        self.serve(
             components.ROLLOUTS,
             lambda port: components.rollouts(binary, self.layout, port),
             lambda port: readiness.answers(port, "/healthz"),
@@ -134,7 +127,24 @@ class Start:
             (monitoring.PROMETHEUS, monitoring.prometheus, None),
         ):
             line = partial(command, self.binaries[name], self.layout)
-            self._serve(name, line, lambda port: readiness.answers(port, monitoring.READY), port)
+            self.serve(name, line, lambda port: readiness.answers(port, monitoring.READY), port)
+
+    def define(self, definitions: Path) -> None:
+        """Have the custom resources of this file served."""
+        import yaml
+
+        text = definitions.read_text(encoding="utf-8")
+        resources = [one for one in yaml.load_all(text, yaml.CSafeLoader) if one]
+        self.make(*resources)
+        with self._admin() as api, calls(api.server, self.check):
+            for resource in resources:
+                readiness.established(api, resource, check=self.check)
+
+    def make(self, *manifests: Mapping[str, object]) -> None:
+        """Have these objects; those that are there already stay as they are."""
+        with self._admin() as api, calls(api.server, self.check):
+            for manifest in manifests:
+                _create(api, manifest)
 
     def check(self) -> None:
         for process in self.state.processes:
@@ -162,17 +172,19 @@ class Start:
             access.write_kubeconfig(self.layout, identity, server, login)
         self._save(replace(self.state, server=server))
 
-    def _serve(
+    def serve(
         self,
         name: str,
         command: Callable[[int], Sequence[str]],
         is_ready: Callable[[int], bool],
         port: int | None = None,
+        *,
+        env: Mapping[str, str] | None = None,
     ) -> Process:
         """Start what listens on a port, and wait until it does."""
         for attempt in range(1, PORT_TRIES + 1):
             chosen = port or processes.free_port()
-            process = self.spawn(name, command(chosen), port=chosen)
+            process = self.spawn(name, command(chosen), port=chosen, env=env)
             ready = partial(is_ready, chosen)
             try:
                 readiness.until(ready, what=f"the start of {name}", check=self.check)

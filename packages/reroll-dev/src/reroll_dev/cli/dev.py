@@ -16,21 +16,21 @@ from typing import Any
 from reroll.cli.errors import CommandError, Exit
 from reroll.cli.output import print_table
 from reroll_dev import binaries, monitoring
-from reroll_dev.cli import image
+from reroll_dev.cli import beside, build, image
 from reroll_dev.cluster import DevCluster, Phase, Row, Status
 from reroll_dev.errors import DevClusterError
 from reroll_dev.layout import default_folder
 from reroll_dev.logs import AUDIT, follow, show
+from reroll_dev.neighbours.table import PROCESSES as NEIGHBOURS
 from reroll_dev.node import nft, requirements
 from reroll_dev.node.programs import PROCESSES
 from reroll_dev.progress import Progress, progress_on
 from reroll_dev.start import Options
 
-ROLLOUTS, ROLLOUTS_CRDS = "rollouts-controller", "rollouts-crds.yaml"
-EVERYTHING = tuple(row.name for row in binaries.BINARIES)
 LOGS = (
     *(name for name in binaries.CORE if name != "kubectl"),
-    *(ROLLOUTS, *PROCESSES, monitoring.ALERTMANAGER, monitoring.PROMETHEUS, AUDIT),
+    *(build.ROLLOUTS, *PROCESSES, monitoring.ALERTMANAGER, monitoring.PROMETHEUS),
+    *(*NEIGHBOURS, AUDIT),
 )
 COLUMNS = ("process", "pid", "state", "port", "log")
 
@@ -64,27 +64,17 @@ def run(args: argparse.Namespace) -> int:
 
 def _up(args: argparse.Namespace, progress: Progress) -> int:
     options = _options(args)
-    names = [*binaries.CORE, *([ROLLOUTS] if args.rollouts else [])]
+    names = [*binaries.CORE, *beside.names(args)]
     if args.node:
         requirements.require(os.environ)
         names += binaries.NODE
-    names += binaries.PROMETHEUS if args.prometheus else ()
     programs = binaries.ensure(names, env=os.environ, progress=progress)
     if args.node:
         programs |= nft.ensure(env=os.environ, progress=progress)
     cluster = _cluster(args, progress)
     with progress.step("starting the control plane"):
         started = cluster.up(programs, options)
-    if args.rollouts:
-        crds = binaries.asset(ROLLOUTS_CRDS, env=os.environ, progress=progress)
-        with progress.step("adding Argo Rollouts"):
-            cluster.add_rollouts(programs[ROLLOUTS], crds)
-    if args.prometheus:
-        with progress.step("adding Prometheus and Alertmanager"):
-            addresses = cluster.add_prometheus(programs)
-        for name, address in addresses.items():
-            progress.say(f"{name}: {address}")
-        progress.say(f"rules and targets are files in {monitoring.folder(cluster.layout)}")
+    beside.add(args, cluster, programs, progress)
     progress.say(f"the cluster {'is up' if started else 'was up already'}: {cluster.server}")
     progress.say(f"next: export KUBECONFIG=$(reroll dev kubeconfig --path{_place(args)})")
     return Exit.OK
@@ -127,24 +117,6 @@ def _kubeconfig(args: argparse.Namespace, progress: Progress) -> int:
     return Exit.OK
 
 
-def _build(args: argparse.Namespace, progress: Progress) -> int:
-    if args.node:
-        requirements.require(os.environ)
-    chosen = args.node or args.prometheus
-    names = EVERYTHING if args.all else args.names or (() if chosen else binaries.CORE)
-    names = (*names, *(binaries.NODE if args.node else ()))
-    names = (*names, *(binaries.PROMETHEUS if args.prometheus else ()))
-    found: dict[str, Path] = binaries.ensure(names, env=os.environ, progress=progress)
-    if args.node:
-        found |= nft.ensure(env=os.environ, progress=progress)
-    if ROLLOUTS in names:
-        found[ROLLOUTS_CRDS] = binaries.asset(ROLLOUTS_CRDS, env=os.environ, progress=progress)
-    width = max(map(len, found))
-    for name, path in found.items():
-        print(f"{name:<{width}}  {path}")
-    return Exit.OK
-
-
 def _logs(args: argparse.Namespace, progress: Progress) -> int:
     layout = _cluster(args, progress).layout
     if not layout.logs.is_dir():
@@ -183,10 +155,7 @@ def _add_up(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--node", action="store_true", help="with a real one, on which pods run")
     parser.add_argument("--port", type=_number(1, 65535), help="of the API server")
-    parser.add_argument("--rollouts", action="store_true", help="with Argo Rollouts")
-    parser.add_argument(
-        "--prometheus", action="store_true", help="with a Prometheus and an Alertmanager"
-    )
+    beside.add_arguments(parser)
 
 
 def _add_status(parser: argparse.ArgumentParser) -> None:
@@ -198,31 +167,10 @@ def _add_kubeconfig(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--path", action="store_true", help="print where the file is")
 
 
-def _add_build(parser: argparse.ArgumentParser) -> None:
-    _add_words(parser, "names", "NAME", (*EVERYTHING, *binaries.NODE, *binaries.PROMETHEUS))
-    parser.add_argument("--all", action="store_true", help="also what only some tests need")
-    parser.add_argument("--node", action="store_true", help="what a real node needs")
-    parser.add_argument("--prometheus", action="store_true", help="Prometheus and Alertmanager")
-
-
 def _add_logs(parser: argparse.ArgumentParser) -> None:
-    _add_words(parser, "processes", "PROCESS", LOGS)
+    build.add_words(parser, "processes", "PROCESS", LOGS)
     parser.add_argument("-n", "--lines", type=_number(0, 1_000_000), default=20)
     parser.add_argument("-f", "--follow", action="store_true")
-
-
-def _add_words(
-    parser: argparse.ArgumentParser, name: str, metavar: str, known: Sequence[str]
-) -> None:
-    """Any number of known words. (`choices` would refuse none at all in Python 3.11.)"""
-
-    def word(text: str) -> str:
-        if text not in known:
-            raise argparse.ArgumentTypeError(f"there is no {text!r}; there is {', '.join(known)}")
-        return text
-
-    action = parser.add_argument(name, nargs="*", metavar=metavar, type=word, help=", ".join(known))
-    action.completer = lambda **_: known  # type: ignore[attr-defined] # read by argcomplete
 
 
 def _nothing_more(_parser: argparse.ArgumentParser) -> None:
@@ -244,7 +192,7 @@ COMMANDS: tuple[
     ("kubeconfig", "print how to reach it", _add_kubeconfig, _kubeconfig),
     ("logs", "print the end of its logs", _add_logs, _logs),
     ("check", "say whether this machine can run a real node", _nothing_more, _check),
-    ("build", "build what is missing of its programs", _add_build, _build),
+    ("build", "build what is missing of its programs", build.add_arguments, build.run),
     ("image", "give the node an image, without a registry", image.add_arguments, _image),
 )
 

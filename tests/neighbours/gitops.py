@@ -1,0 +1,28 @@
+"""What the tools deploy that take manifests from a repository: a Deployment and what it uses."""
+
+from typing import Any
+
+from tests.scenarios.stage import ENABLED, Stage
+from tests.support import build
+from tests.support.build import Object
+
+
+def config(colour: str = "") -> Object:
+    return build.configmap("app", {"COLOUR": colour})
+
+
+def web(image: str = "1", **more: Any) -> Object:
+    container = {"image": f"example.invalid/app:{image}"}
+    annotations = {**ENABLED, **more.pop("annotations", {})}
+    return build.deployment(
+        uses="configmap/app", annotations=annotations, container=container, **more
+    )
+
+
+def colour(stage: Stage) -> str:
+    return str(stage.get(config())["data"]["COLOUR"])
+
+
+def image(stage: Stage) -> str:
+    [container] = stage.template(web())["spec"]["containers"]
+    return str(container["image"]).rpartition(":")[2]
