@@ -18,16 +18,16 @@ from reroll.kube.view import View
 LONGEST = 60
 """Characters of a message in a table; `-o json` has all of it."""
 DESCRIPTION = """\
-Tell what rolled, when, why, because of which keys, and who had changed them: from the records on
-workloads, the copies of them that Kubernetes keeps with each revision, and Events. The newest
-comes first, and RESULT says what became of the last roll. Keys are told by name, values never.
+Show what rolled, when, why, because of which keys, and who had changed them. This comes from the
+records on workloads, the copies of them that Kubernetes keeps with each revision, and Events. The
+newest comes first, and RESULT says how the last roll went. Keys are shown by name, values never.
 
   reroll history -n shop
   reroll history deployment/web -n shop --watch
   reroll history -A --limit 20 -o json"""
 
 
-NOTHING = "Nothing is known: no workload here has a record of Reroll, or an Event."
+NOTHING = "No history: no workload here has a record of Reroll, or an Event."
 WIDER = ("REVISION", "TOLD BY")
 
 
@@ -38,7 +38,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     add_selector_flag(parser)
     parser.add_argument(
-        "--limit", type=int, default=50, metavar="N", help="at most so many (default: 50)"
+        "--limit", type=int, default=50, metavar="N", help="show at most N (default: 50)"
     )
     add_output_flag(parser)
     add_watch_flag(parser)

@@ -15,9 +15,9 @@ from reroll.cli.show import PROGRAMS, Answer, Table, add_output_flag, target
 from reroll.kube.view import View
 
 DESCRIPTION = """\
-List what Reloader and Wave do in this cluster and what will be different with Reroll.
+List what Reloader and Wave do in this cluster, and what will be different with Reroll.
 
-Reads only. What may not be read is told, and the rest is shown.
+Read-only. What you may not read is named, and the rest is shown.
 
   reroll migrate check -A
   reroll migrate check -n shop -o json"""
