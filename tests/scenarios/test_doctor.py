@@ -101,14 +101,14 @@ def test_an_installation_that_is_well_has_no_problem(
     assert told(own, "problem") == []
     assert f"rolling: {account} has all" in " ".join(told(own, "ok"))
 
-    # One that died does not renew its Lease, and one that is somewhere else tells no metrics.
+    # One that died does not renew its Lease, and one that is somewhere else serves no metrics.
     running.kill()
     dead = eventually(
         lambda: (found := doctor(*metrics)).code and told(found, "problem", "Lease") and found,
         "that nobody renews the Lease is told",
     )
-    assert "who has not renewed it since" in told(dead, "problem", "Lease")[0]
-    assert f"http://{web.address}/metrics tells no metrics" in told(dead, "problem", "metrics")[0]
+    assert "which has not renewed it since" in told(dead, "problem", "Lease")[0]
+    assert f"http://{web.address}/metrics serves no metrics" in told(dead, "problem", "metrics")[0]
     assert dead.code == Exit.UNWELL
 
 

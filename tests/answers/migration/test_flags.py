@@ -141,7 +141,7 @@ def test_flags_that_only_one_tool_has_tell_whose_they_are() -> None:
     ("words", "told"),
     [
         (["--namespaces=a"], "add --from reloader or --from wave"),
-        (["--auto-reload-al"], "do not tell which tool"),
+        (["--auto-reload-al"], "do not show which tool"),
         (["--auto-reload-all", "--log-levl=info"], "did you mean --log-level?"),
         (["--auto-reload-all", "--log-level"], "--log-level: a value has to follow"),
         (["--auto-reload-all=perhaps"], 'neither "true" nor "false"'),

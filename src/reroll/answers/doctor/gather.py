@@ -289,7 +289,7 @@ class Examination:
         for each in read:
             if isinstance(each, UnreadMetrics):
                 level = METRICS.problem if each.asked_for else METRICS.note
-                findings.append(level(f"{each.where} tells no metrics: {each.why}", ELSEWHERE))
+                findings.append(level(f"{each.where} serves no metrics: {each.why}", ELSEWHERE))
         scrapes = [each for each in read if isinstance(each, scrape.Scrape)]
         known = {str(one) for one in replicas if one.version}
         versions = [(each.where, each.version) for each in scrapes if each.where not in known]

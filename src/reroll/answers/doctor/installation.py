@@ -111,7 +111,7 @@ def lease(
             "let both follow a time server: times in `explain` and `history` are wrong till then",
         )
     return LEASE.problem(
-        f"{where} is held by {holder}, who has not renewed it since "
+        f"{where} is held by {holder}, which has not renewed it since "
         f"{_second(found.spec.renew_time)}",
         "see the log of that replica; another takes over when one is ready",
     )

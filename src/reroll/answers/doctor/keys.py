@@ -18,7 +18,7 @@ def judge(where: str, ring: Mapping[str, bytes], current: str | None) -> Finding
     if len(ring) > 1:
         return KEY.note(
             f"{where} holds {len(ring)} keys, {current} is in use",
-            "`reroll key status` tells which ones can go",
+            "`reroll key status` shows which ones can go",
         )
     return KEY.ok(f"{where} holds the key {current}")
 

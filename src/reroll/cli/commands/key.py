@@ -170,7 +170,7 @@ async def _rewritten(keys: Keys, limit: float) -> KeysInUse:
             raise CommandError(
                 f"an old key is still needed by {_records(len(late))}, {late[0]} is one of them; "
                 "is the controller running, and is it opted in? "
-                "`reroll key prune` goes on from here",
+                "continue with `reroll key prune`",
                 Exit.TIMED_OUT,
             )
         await asyncio.sleep(MOMENT)
@@ -182,7 +182,7 @@ async def _prune(keys: Keys, context: Context) -> None:
     needed = {one for one in old(state.ring) if state.usage.by_key.get(one)}
     doomed = old(state.ring) if context.args.force else old(state.ring) - needed
     if doomed and context.args.dry_run:
-        warn([f"{', '.join(sorted(doomed))} would be taken out of {keys.secret}"])
+        warn([f"{', '.join(sorted(doomed))} would be removed from {keys.secret}"])
     elif doomed:
         await keys.write(pruning(state.ring, doomed))
     _show(keys, await keys.read(), context)

@@ -109,7 +109,7 @@ def document(found: Translation) -> dict[str, Any]:
 def config_file(found: Translation) -> str:
     """A config file of ours, with what became of each thing that was given."""
     text = [
-        f"# What {found.tool.title} is told, as settings of Reroll: `reroll run --config FILE`."
+        f"# The settings of {found.tool.title} as settings of Reroll: `reroll run --config FILE`."
     ]
     text += ["", _yaml(found.settings)]
     beside = "; notices need the file" if "notices" in found.settings else ""
@@ -119,7 +119,7 @@ def config_file(found: Translation) -> str:
 
 def values_file(found: Translation) -> str:
     """Values for our chart."""
-    title = f"What {found.tool.title} is told, as values of Reroll's chart"
+    title = f"The settings of {found.tool.title} as values of Reroll's chart"
     head = [f"# {title}: `helm install --values FILE`.", ""]
     return "\n".join([*head, _yaml(found.chart), *_comments(found)])
 

@@ -102,7 +102,7 @@ def _controllers(controllers: Iterable[ConfiguredController]) -> Iterator[Table 
     yield Table(("CONTROLLER", "FOUND AS", "ACTIVE"), rows)
     for each in controllers:
         if each.translation:
-            title = f"What {each.title} ({each.key}) is told"
+            title = f"The settings of {each.title} ({each.key})"
             yield from _section(title, map(_line, each.translation.lines))
 
 

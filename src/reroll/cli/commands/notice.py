@@ -128,7 +128,7 @@ async def _previewed(view: View, context: Context) -> Answer:
         ("NOTICE", "TO", "NEWS", "WORKLOADS", "TITLE"),
         [_row(one) for one in found],
     )
-    nothing = "Nobody would be told anything." if rows else "No notice is configured."
+    nothing = "No message would be sent." if rows else "No notice is configured."
     return Answer(
         document={"messages": [_facts(one) for one in found], "problems": list(view.gaps)},
         text=[table if found else nothing],

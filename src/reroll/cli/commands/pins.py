@@ -185,7 +185,7 @@ def _sentence(choice: Choice) -> str:
 def _not_in_force(tested: Probe, mode: Mode) -> str:
     if not tested.problem:
         return (
-            f"the API server takes the {mode} but does not heed it: a new pod in namespace "
+            f"the API server takes the {mode} but does not apply it: a new pod in namespace "
             f"{tested.namespace} is not rewritten, so it was removed again; switch the feature "
             "gate MutatingAdmissionPolicy on, or use --mode webhook or template"
         )
