@@ -117,3 +117,22 @@ def test_prose_of_help_fills_the_terminal_and_examples_stay_as_they_are() -> Non
     assert formatter.format_help() == (
         "One sentence that goes on.\n\n  an    example\n\nThe end, at last.\n"
     )
+
+
+@pytest.mark.parametrize(
+    ("argv", "said"),
+    [
+        (["status", "-o", "xml"], "-o/--output: invalid choice: 'xml'"),
+        (["status", "--nope"], "unrecognized arguments: --nope"),
+        (["key"], "the following arguments are required: COMMAND"),
+        (["history", "--limit", "x"], "--limit: invalid int value: 'x'"),
+    ],
+)
+def test_wrong_usage_is_one_sentence_that_names_the_help(
+    argv: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(argv) == Exit.USAGE
+    seen = capsys.readouterr()
+    assert (seen.out, len(seen.err.splitlines())) == ("", 1)
+    assert seen.err.startswith(f"reroll: {said}")
+    assert " --help`\n" in seen.err

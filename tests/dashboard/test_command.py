@@ -35,7 +35,7 @@ def test_without_the_extra_it_says_what_to_install(monkeypatch: pytest.MonkeyPat
 def test_a_number_that_is_no_port_is_wrong_usage() -> None:
     done = reroll("dashboard", "--port", "70000")
     assert done.code == Exit.USAGE
-    assert "70000 is no port" in done.err
+    assert "70000 is not a port" in done.err
 
 
 def test_a_port_that_is_taken_is_named(tmp_path: Path) -> None:

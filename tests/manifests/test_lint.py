@@ -63,7 +63,7 @@ def test_each_problem_is_a_line_with_its_place_and_a_suggestion(tmp_path: Path) 
     ("stream", "told"),
     [
         (on(NAMESPACE, enable="true"), "Namespace shop means nothing; did you mean reroll.dev/ena"),
-        (on(NAMESPACE, strategy="roll"), "on Namespace shop: 'roll' is no strategy"),
+        (on(NAMESPACE, strategy="roll"), "on Namespace shop: 'roll' is not a strategy"),
         (on(SOURCE, sok="1m"), "on ConfigMap app means nothing; did you mean reroll.dev/soak?"),
         (on(SOURCE, soak="long"), "on ConfigMap app: 'long' is not a duration"),
         (on(SOURCE, ignore="yes"), "on ConfigMap app: 'yes' is neither"),
@@ -138,4 +138,4 @@ def test_kinds_of_a_config_file_are_workloads_too(tmp_path: Path) -> None:
 
     assert lint(stream).code == 0, "nobody knows what it is"
     done = lint(stream, "--config", str(config))
-    assert (done.code, "is no strategy" in done.out) == (2, True), done.err
+    assert (done.code, "is not a strategy" in done.out) == (2, True), done.err

@@ -249,7 +249,7 @@ def test_where_nothing_is_installed_that_is_said(
     assert "there is no controller" in missing
     assert f"Lease {namespace}/reroll does not exist" in told(done, "note", "Lease")[0]
     assert "does not exist" in told(done, "note", "digest key")[0]
-    assert "no metrics were looked at" in told(done, "note", "metrics")[0]
+    assert "metrics were not read" in told(done, "note", "metrics")[0]
     where = ("-n", namespace, "--controller-namespace", namespace, "--kubeconfig")
     seen = in_terminal("doctor", "-q", *where, kubeconfig_of(cluster, "admin"), columns=70)
     assert seen.code == Exit.UNWELL
@@ -361,9 +361,9 @@ def test_who_may_see_little_is_told_what_was_not_looked_at(
 
     notes = " ".join(told(done, "note"))
     assert "may not ask about others; grant `create` on subjectaccessreviews" in notes
-    assert "may not be read, which is as it should be" in notes
-    assert "not looked at: statefulsets.apps in namespace" in notes
-    assert "what rewrites pods was not looked at" in notes
+    assert "may not be read; few people should be able to" in notes
+    assert "not checked: statefulsets.apps in namespace" in notes
+    assert "what rewrites pods was not checked" in notes
     lines = reroll("doctor", "-q", "-n", stage.namespace, "--kubeconfig", nobody)
     assert lines.err == ""
     assert all(line.split(":")[0] != "ok" for line in lines.out.splitlines()[:-1])

@@ -245,7 +245,7 @@ def test_a_rotation_says_what_it_lacks_and_writes_nothing(
 ) -> None:
     missing = key("status")
     assert missing.code == Exit.FAILED
-    assert "does not exist; the controller makes it when it starts" in missing.err
+    assert "does not exist; the controller creates it when it starts" in missing.err
     secret = build.secret("reroll-digest-key", {"one": "x" * 32})
     stage.make(secret)
     secrets = {"apiGroups": [""], "resources": ["secrets"], "verbs": ["get", "patch"]}

@@ -12,6 +12,7 @@ import sys
 from collections.abc import Sequence
 from functools import partial
 from types import ModuleType
+from typing import NoReturn
 
 from reroll import __version__
 from reroll.cli.errors import CommandError, Exit
@@ -72,12 +73,23 @@ DEVELOPMENT = frozenset(("demo", "dev"))
 """Commands of the distribution reroll-dev."""
 
 
+class Parser(argparse.ArgumentParser):
+    """Wrong usage is a sentence, as every other error is."""
+
+    asked = ""
+    """The command that is named, where the parser of all commands has something to say."""
+
+    def error(self, message: str) -> NoReturn:
+        said = message.removeprefix("argument ")
+        raise CommandError(f"{said}; see `{self.asked or self.prog} --help`", Exit.USAGE)
+
+
 def parser_for(argv: Sequence[str], *, completing: bool = False) -> argparse.ArgumentParser:
     """The parser; a command's arguments are added only if `argv` names it, or while completing.
 
     A command that comes first is the only one: who runs it waits for no other.
     """
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="reroll",
         usage="reroll [-h] [--version] COMMAND ...",
         description="Rolls Kubernetes workloads when the ConfigMaps and Secrets they use change.",
@@ -90,6 +102,7 @@ def parser_for(argv: Sequence[str], *, completing: bool = False) -> argparse.Arg
     )
     parser.formatter_class = _for_people
     named = next((word for word in argv if not word.startswith("-")), None)
+    parser.asked = f"reroll {named}" if named in COMMANDS else ""
     only = () if completing else [name for name in argv[:1] if name in COMMANDS]
     for name in only or COMMANDS:
         sub = commands.add_parser(

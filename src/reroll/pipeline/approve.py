@@ -68,7 +68,7 @@ async def content_of(
             f"{source} does not hold the content {given[:80]!r} now; it holds {current}"
         )
     raise RefusedError(
-        f"--content: {given[:80]!r} is no id of a content; it has 32 characters", is_usage=True
+        f"--content: {given[:80]!r} is not the id of a content; it has 32 characters", is_usage=True
     )
 
 

@@ -95,7 +95,7 @@ def test_a_record_of_an_adoption_proves_nothing_about_older_pods() -> None:
     )
 
     assert (found.plan.reason, found.plan.actions) == (Reason.PODS_OLDER, ())
-    assert found.plan.message.endswith(": ConfigMap shop/app; nothing rolled them for it, "
+    assert found.plan.message.endswith(": ConfigMap shop/app; nothing has rolled them since; "
                                        "`reroll sync --stale` does")  # fmt: skip
 
 

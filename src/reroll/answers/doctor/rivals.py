@@ -41,7 +41,7 @@ def annotations(found: Survey) -> Iterator[Finding]:
         )
     if not problems:
         yield ANNOTATIONS.ok(
-            f"{counted(found.opted_in, 'workload')} opted in, and no annotation is bad"
+            f"{counted(found.opted_in, 'workload')} opted in, and all annotations are valid"
         )
     active = {one.title for one in found.controllers if one.is_active}
     yield from (_unread(title, count, title in active) for title, count in found.unread)

@@ -123,7 +123,7 @@ def run(args: argparse.Namespace) -> int:
             " run: pip install 'reroll[dashboard]'"
         )
     if not 0 <= args.port < 65536:
-        raise CommandError(f"--port: {args.port} is no port; use 1 to 65535", Exit.USAGE)
+        raise CommandError(f"--port: {args.port} is not a port; use 1 to 65535", Exit.USAGE)
     how = _how(args)
     context = Context(args, everywhere=args.namespace is None)
     context.settings  # noqa: B018  settings that cannot be used are reported first

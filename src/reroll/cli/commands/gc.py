@@ -142,7 +142,7 @@ def _resource(text: str) -> Resource:
     plural, version, group = (*text.split(".", 2), "", "")[:3]
     if not (plural and version and group):
         raise CommandError(
-            f"--also: {text!r} is no resource; write PLURAL.VERSION.GROUP, "
+            f"--also: {text!r} is not a resource; write PLURAL.VERSION.GROUP, "
             'e.g. "gateways.v1.gateway.networking.k8s.io"',
             Exit.USAGE,
         )

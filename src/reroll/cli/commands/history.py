@@ -5,7 +5,7 @@ import textwrap
 from typing import Any
 
 from reroll.answers.history.gather import gather, situations_of, subject
-from reroll.answers.history.history import HistoryEntry, facts_of
+from reroll.answers.history.history import HistoryEntry, beside, facts_of
 from reroll.answers.namespaces import namespaces
 from reroll.cli.command import Context
 from reroll.cli.errors import CommandError, Exit
@@ -28,7 +28,7 @@ newest comes first, and RESULT says how the last roll went. Keys are shown by na
 
 
 NOTHING = "No history: no workload here has a record of Reroll, or an Event."
-WIDER = ("REVISION", "TOLD BY")
+WIDER = ("REVISION", "KNOWN FROM")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -98,7 +98,7 @@ def _cells(entry: HistoryEntry, longest: int | None) -> tuple[str, ...]:
     said = entry.message
     if longest:
         said = textwrap.shorten(said, longest, placeholder=" …")
-    because = ", ".join(part.entry for part in entry.parts) or said
+    because = beside((part.entry for part in entry.parts), entry.keys) or said
     by = ", ".join(dict.fromkeys(part.by for part in entry.parts if part.by))
     keys, revision = ", ".join(entry.keys), str(entry.revision or "")
     cells = (entry.reason, entry.result, because, keys, revision, entry.origin, by)

@@ -153,9 +153,10 @@ def _answer(results: list[Result], change: Change, *, is_all: bool) -> Answer:
         (*place.cells(one.target.key), _word(one, change), one.after)[: len(columns)]
         for one in done
     ]
+    nothing = [] if results else [NOTHING[is_all]]
     return Answer(
         document={"targets": [_facts(one) for one in results], "dryRun": change.dry_run},
-        text=[Table(columns, rows) if rows else NOTHING[is_all]],
+        text=[Table(columns, rows)] if rows else nothing,
         names=[target(one.target.key) for one in done],
     )
 

@@ -197,7 +197,7 @@ def _requirements(text: str) -> list[Manifest]:
     selector = parse_selector(text)
     if selector is None:
         raise CommandError(
-            f'--namespace-selector: {text!r} is no label selector; use e.g. "team=shop"',
+            f'--namespace-selector: {text!r} is not a label selector; use e.g. "team=shop"',
             Exit.USAGE,
         )
     return [admission_objects.expression(one) for one in selector.requirements]
@@ -207,7 +207,7 @@ def _names(text: str) -> list[str]:
     names = [name.strip() for name in text.split(",") if name.strip()]
     if odd := next((name for name in names if not is_plain_name(name)), None):
         raise CommandError(
-            f'--exclude-namespaces: {odd!r} is no name; write e.g. "kube-system,reroll"',
+            f'--exclude-namespaces: {odd!r} is not a name; write e.g. "kube-system,reroll"',
             Exit.USAGE,
         )
     return names

@@ -173,7 +173,7 @@ def _write(out: bytes) -> None:
 def _rendered(args: argparse.Namespace, given: list[Input], chosen: Options) -> bytes:
     if chosen.annotation != ANNOTATION and not re.fullmatch(_NAME, chosen.annotation):
         raise CommandError(
-            f"--annotation: {chosen.annotation[:80]!r} is no name of an annotation; "
+            f"--annotation: {chosen.annotation[:80]!r} is not the name of an annotation; "
             f"write e.g. {ANNOTATION}",
             Exit.USAGE,
         )

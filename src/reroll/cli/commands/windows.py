@@ -79,7 +79,9 @@ def run(args: argparse.Namespace) -> int:
         text = "" if args.calendar == NOW else args.calendar
         month = first_of_month(text, context.clock.now(), where)
         if month is None:
-            raise CommandError(f'--calendar: {text!r} is no month; use e.g. "2026-12"', Exit.USAGE)
+            raise CommandError(
+                f'--calendar: {text!r} is not a month; use e.g. "2026-12"', Exit.USAGE
+            )
     return context.answer(lambda view: _windows(view, context, month, where))
 
 

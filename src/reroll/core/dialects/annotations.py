@@ -86,7 +86,7 @@ def _strategy(text: str) -> Strategy:
     try:
         return Strategy(text.strip())
     except ValueError:
-        raise ValueError(f"is no strategy; use one of {', '.join(Strategy)}") from None
+        raise ValueError(f"is not a strategy; use one of {', '.join(Strategy)}") from None
 
 
 def _mounts(text: str) -> bool:
@@ -101,7 +101,7 @@ def _mounts(text: str) -> bool:
 def _pin(text: str) -> str:
     if (mode := text.strip()) in PIN_MODES:
         return mode
-    raise ValueError(f"is none of {', '.join(PIN_MODES)}")
+    raise ValueError(f"is not one of {', '.join(PIN_MODES)}")
 
 
 def _port(text: str) -> int:
@@ -121,7 +121,7 @@ def _names(text: str) -> tuple[str, ...]:
     names = tuple(dict.fromkeys(part.strip() for part in text.split(",") if part.strip()))
     if len(names) > 10 or any("/" in name or ":" in name or len(name) > 40 for name in names):
         raise ValueError(
-            "is no list of at most ten names; name rows of `notices:`, e.g. team-shop, never a URL"
+            "is not a list of at most ten names; name rows of `notices:`, e.g. team-shop, never a URL"
         )
     return names
 

@@ -154,7 +154,7 @@ def _duration(given: str, where: str, problems: list[str]) -> timedelta:
 
 def _link(given: str, where: str, problems: list[str]) -> str:
     if given and not re.fullmatch(r"https?://\S{1,500}", given):
-        problems.append(f"{where}: link: is no http:// or https:// URL")
+        problems.append(f"{where}: link: is not an http:// or https:// URL")
     return given
 
 
