@@ -246,7 +246,7 @@ def test_where_nothing_is_installed_that_is_said(
 
     assert done.code == Exit.UNWELL
     [missing] = told(done, "problem", "Deployment")
-    assert "there is no controller" in missing
+    assert "no controller was found" in missing
     assert f"Lease {namespace}/reroll does not exist" in told(done, "note", "Lease")[0]
     assert "does not exist" in told(done, "note", "digest key")[0]
     assert "metrics were not read" in told(done, "note", "metrics")[0]
@@ -254,7 +254,7 @@ def test_where_nothing_is_installed_that_is_said(
     seen = in_terminal("doctor", "-q", *where, kubeconfig_of(cluster, "admin"), columns=70)
     assert seen.code == Exit.UNWELL
     assert seen.widest <= 70
-    assert "there is no controller" in seen.text
+    assert "no controller was found" in seen.text
 
 
 def test_annotations_that_it_does_not_read_are_counted_and_said_to_be_left_alone(
