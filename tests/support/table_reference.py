@@ -34,7 +34,7 @@ from reroll.settings.table import SETTINGS
 FOLDER = Path(__file__).parents[2] / "docs" / "reference"
 GRAFANA = FOLDER.parents[1] / "deploy" / "grafana"
 UPDATE = "python -m tests.support.table_reference"
-MARK = f"<!-- Generated from the tables: do not edit. `{UPDATE}` writes it anew. -->"
+MARK = f"<!-- Generated from the tables: do not edit. `{UPDATE}` rewrites it. -->"
 
 
 def _page(title: str, introduction: str, *parts: str) -> str:

@@ -20,8 +20,8 @@ from reroll.pipeline.work import Options, Stage, Work
 
 DESCRIPTION = f"""\
 Roll workloads that run with stale configuration, once, from the shell. No controller is needed; if
-one runs, it decides the same. A workload that is seen for the first time is recorded and not
-rolled, and workloads that have not opted in are never touched.
+one runs, it makes the same decisions. A workload that is seen for the first time is recorded
+and not rolled, and workloads that have not opted in are never touched.
 
   reroll sync -n shop --wait             after a deploy: roll, and wait
   reroll sync -n shop deployment/web --wait --rollback-on-failure

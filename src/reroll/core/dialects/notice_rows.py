@@ -53,7 +53,9 @@ class NoticeRow(msgspec.Struct, forbid_unknown_fields=True, rename="kebab"):
     about: Annotated[
         list[str], Help("kinds of news, or `all`; without it, all that needs somebody")
     ] = []
-    where: Annotated[dict[str, Any], Help("of whom: see below; without it, of all")] = {}
+    where: Annotated[
+        dict[str, Any], Help("which workloads it is about: see below; without it, all")
+    ] = {}
     gather: Annotated[
         str, Help("how long news of one change are gathered into one message; `15s`")
     ] = "15s"
