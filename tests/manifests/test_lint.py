@@ -71,6 +71,10 @@ def test_each_problem_is_a_line_with_its_place_and_a_suggestion(tmp_path: Path) 
         (on(OTHER, enabledd="true"), "on Service web means nothing"),
         (on(DEPLOYMENT, sources="pod/x"), "annotation reroll.dev/sources on Deployment shop/web"),
         (
+            on(DEPLOYMENT, enable="true").replace("  namespace: shop\n", ""),
+            "on Deployment web means nothing; did you mean reroll.dev/enabled?",
+        ),
+        (
             DEPLOYMENT % ("{}", '{reroll.dev/enabled: "true"}'),
             "on the pod template of Deployment shop/web means nothing there; put it on the Depl",
         ),
@@ -100,7 +104,7 @@ def test_every_annotation_of_the_tables_passes_with_its_example() -> None:
     done = lint("---\n".join(streams))
 
     assert (done.code, done.err) == (0, ""), done.out
-    assert done.out == f"{len(streams)} objects, no problem\n"
+    assert done.out == f"{len(streams)} objects, no problems\n"
 
 
 def test_what_a_tool_puts_on_every_object_is_right_where_it_is_read() -> None:

@@ -47,7 +47,7 @@ def answer(linted: Linted) -> Answer:
             "objects": linted.objects,
             "problems": [_document(finding) for finding in linted.findings],
         },
-        text=[*map(str, linted.findings)] or [f"{objects}, no problem"],
+        text=[*map(str, linted.findings)] or [f"{objects}, no problems"],
         warnings=[f"{counted(count, 'problem')} in {objects}"] if count else [],
         code=Exit.USAGE if count else Exit.OK,
     )
