@@ -76,7 +76,7 @@ def test_a_key_is_rotated_without_a_roll_and_no_change_is_lost(
         assert late.code == Exit.TIMED_OUT
         assert "is the controller running" in late.err
         assert [len(seen.of(one)) for one in (web, sts, plain)] == [1, 1, 1]
-        assert f"{newest} would be taken out" in key("prune", "--dry-run").err
+        assert f"{newest} would be removed" in key("prune", "--dry-run").err
         assert newest in ids(stage)
         kept = key("prune")
         assert kept.code == Exit.FAILED

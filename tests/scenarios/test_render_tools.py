@@ -240,7 +240,7 @@ BAD_LISTS: dict[str, tuple[str, dict[str, Any]]] = {
         {"items": [build.configmap(), build.configmap()]},
     ),
     "an unknown option": ("there is no", {"functionConfig": {**AS_RENDER, "spec": {"x": 1}}}),
-    "a config of another kind": ("none of ours", {"functionConfig": {"kind": "Pod"}}),
+    "a config of another kind": ("not one of ours", {"functionConfig": {"kind": "Pod"}}),
     "a config that is no object": ("has to be an object", {"functionConfig": "names"}),
     "a value that is none": (
         "is not one of",
