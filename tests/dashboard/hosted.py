@@ -29,7 +29,12 @@ class Site:
         self.cluster, self.client, self.sessions = cluster, client, sessions
 
     async def get(self, path: str, **headers: str) -> httpx.Response:
-        return await self.client.get(path, headers=headers)
+        """Waits for a page until it is made, however busy this machine is."""
+        return await self.client.get(path, headers={"Reroll-Patient": "yes", **headers})
+
+    async def open(self, path: str) -> httpx.Response:
+        """As somebody opens a page, who is told at once that it takes longer."""
+        return await self.client.get(path)
 
     @property
     def form_token(self) -> str:

@@ -5,7 +5,7 @@ answers, and decides how often the cluster is asked.
 """
 
 import gc
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from reroll.answers.audit.gather import audit
@@ -34,12 +34,12 @@ from reroll.core.tables.kinds import Kind
 from reroll.core.tables.rights import Feature
 from reroll.core.tables.source_kinds import CONFIGS
 from reroll.dashboard.board import Saw
-from reroll.dashboard.first_sight import MANY, first_sight
+from reroll.dashboard.first_sight import MANY, Sights
 from reroll.dashboard.overview import Facts, Overview, overview
 from reroll.dashboard.standpoint import Standpoint
 from reroll.engine.approval_guard import is_guarded
 from reroll.engine.circumstances import judged
-from reroll.engine.listing import Listing
+from reroll.engine.listing import Listing, Seen, unseen
 from reroll.features.checkup.access import Question, ask
 from reroll.kube import resources, wire
 from reroll.kube.view import View
@@ -108,17 +108,23 @@ class Cluster(Standpoint):
         return made
 
     async def _overview(self, saw: Saw) -> Overview:
-        def seen(found: Sequence[tuple[Kind, Manifest]]) -> None:
-            if len(found) >= MANY:
-                saw(first_sight(found, self._clock.now()))
-
         async with self._setup.turn:
             await self._look_around()
             view = self._fresh()
             settings, notes = await self._learn(view)
             listing = self._begun(view, settings, notes)
-            await listing.fill(seen=seen)
+            await listing.fill(seen=self._sighted(saw) if saw else unseen)
             return await overview(view, listing, self._clock.now, tuple(settings.windows.rows))
+
+    def _sighted(self, saw: Callable[[Overview], None]) -> Seen:
+        sights = Sights()
+
+        def seen(kind: Kind, page: Sequence[Manifest]) -> None:
+            sights.add(kind, page)
+            if len(sights) >= MANY:
+                saw(sights.overview(self._clock.now()))
+
+        return seen
 
     def _begun(self, view: View, settings: Settings, notes: Iterable[str]) -> Listing:
         listing = Listing(view, self._clock, settings, settings.namespace or view.home)

@@ -60,6 +60,12 @@ class Listed:
 T = TypeVar("T")
 IN_A_ROW = 50
 Choice = Callable[[Kind, Manifest], bool]
+Seen = Callable[[Kind, Sequence[Manifest]], None]
+"""Told of workloads, a page of one kind at a time."""
+
+
+def unseen(_: Kind, __: Sequence[Manifest]) -> None:
+    """Nobody looks on."""
 
 
 class Listing:
@@ -94,20 +100,19 @@ class Listing:
         *,
         supposing: bool = False,
         make_key: bool = False,
-        seen: Callable[[Sequence[tuple[Kind, Manifest]]], None] = lambda _: None,
+        seen: Seen = unseen,
     ) -> None:
         """Read everything that decisions about the chosen workloads need.
 
         `kinds`: only these, by name. `supposing`: also what those use that are not opted in, as if
         they were. `make_key`: for those who write records. Without it there may be no key, and then
         nothing is known of Secrets, which is a gap. Where nothing is digested with a key, none is
-        read. `seen` is told of the chosen ones before anything that they use is read.
+        read. `seen` is told of workloads as they come, before anything that they use is read.
         """
         self.chosen = chosen
         await self._namespaces()
         names = frozenset(kinds) or frozenset(self.kinds)
-        found = await self._list(chosen, names)
-        seen(found)
+        found = await self._list(chosen, names, seen)
         if supposing:
             self.world.suppose(_key(kind, manifest) for kind, manifest in found)
         if any(
@@ -194,10 +199,12 @@ class Listing:
         for one in await namespaces_of(self._view, self.notes):
             self.world.namespaces.observe(one.metadata)
 
-    async def _list(self, chosen: Choice, kinds: frozenset[str]) -> list[tuple[Kind, Manifest]]:
+    async def _list(
+        self, chosen: Choice, kinds: frozenset[str], seen: Seen = unseen
+    ) -> list[tuple[Kind, Manifest]]:
         """The chosen workloads. What runs the template of another one is none itself."""
         rows = [row for row in self.kinds.values() if row.name in kinds]
-        listed = await asyncio.gather(*(self._every(row) for row in rows))
+        listed = await asyncio.gather(*(self._every(row, seen) for row in rows))
         known = len(self._view.gaps)
         lenders = [row for row in self.kinds.values() if row.borrows_template]
         for row in lenders:
@@ -222,8 +229,12 @@ class Listing:
                     self.others.append(_key(kind, manifest))
         return found
 
-    async def _every(self, kind: Kind) -> list[Manifest]:
-        return await self._view.every(resources.of(kind), Manifest)
+    async def _every(self, kind: Kind, seen: Seen = unseen) -> list[Manifest]:
+        found: list[Manifest] = []
+        async for page in self._view.pages(resources.of(kind), Manifest):
+            seen(kind, page)
+            found += page
+        return found
 
     async def _copies(self) -> None:
         """The copies that templates may name: whether they are there, and who owns them."""
