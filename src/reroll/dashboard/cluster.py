@@ -4,13 +4,13 @@ Every method is an answer of a command, or one of its writes. Nothing is kept he
 answers, and decides how often the cluster is asked.
 """
 
-import gc
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from reroll.answers.audit.gather import audit
 from reroll.answers.audit.records import with_records
-from reroll.answers.audit.report import pod_facts
+from reroll.answers.audit.report import SHOWN, pod_facts
 from reroll.answers.doctor.findings import document as findings_document
 from reroll.answers.doctor.gather import Examination
 from reroll.answers.documents import moment, plain
@@ -35,10 +35,12 @@ from reroll.core.tables.rights import Feature
 from reroll.core.tables.source_kinds import CONFIGS
 from reroll.dashboard.board import Saw
 from reroll.dashboard.first_sight import MANY, Sights
+from reroll.dashboard.memory import give_back
 from reroll.dashboard.overview import Facts, Overview, overview
 from reroll.dashboard.standpoint import Standpoint
 from reroll.engine.approval_guard import is_guarded
 from reroll.engine.circumstances import judged
+from reroll.engine.earlier import Earlier
 from reroll.engine.listing import Listing, Seen, unseen
 from reroll.features.checkup.access import Question, ask
 from reroll.kube import resources, wire
@@ -103,8 +105,7 @@ class Cluster(Standpoint):
     async def overview(self, saw: Saw) -> Overview:
         """One listing of everything, and what follows from it; `saw` is told of many workloads."""
         made = await self._overview(saw)
-        # The world of a listing is full of cycles, and the next one takes as much again.
-        gc.collect()
+        give_back()
         return made
 
     async def _overview(self, saw: Saw) -> Overview:
@@ -112,7 +113,7 @@ class Cluster(Standpoint):
             await self._look_around()
             view = self._fresh()
             settings, notes = await self._learn(view)
-            listing = self._begun(view, settings, notes)
+            listing = self._begun(view, settings, notes, self._earlier.under(settings))
             await listing.fill(seen=self._sighted(saw) if saw else unseen)
             return await overview(view, listing, self._clock.now, tuple(settings.windows.rows))
 
@@ -126,8 +127,14 @@ class Cluster(Standpoint):
 
         return seen
 
-    def _begun(self, view: View, settings: Settings, notes: Iterable[str]) -> Listing:
-        listing = Listing(view, self._clock, settings, settings.namespace or view.home)
+    def _begun(
+        self,
+        view: View,
+        settings: Settings,
+        notes: Iterable[str],
+        earlier: Earlier | None = None,
+    ) -> Listing:
+        listing = Listing(view, self._clock, settings, settings.namespace or view.home, earlier)
         listing.notes += notes
         return listing
 
@@ -176,12 +183,22 @@ class Cluster(Standpoint):
         return {**told, "previous": before_this(revised)}
 
     async def audit(self) -> Facts:
-        """What `reroll audit -o json` tells."""
+        """What `reroll audit -o json` tells of pods with something to tell, and how many run."""
+        found = await self._audit()
+        give_back()
+        return found
+
+    async def _audit(self) -> Facts:
         view = self._fresh()
         settings, _ = await self._learn(view)
         found = await audit(view, None, mounts_are_live=True, read_certificates=False)
         pods = await with_records(view, self._clock, settings, found.pods)
-        return {"pods": [plain(pod_facts(each, {})) for each in pods], "problems": view.gaps}
+        told = [each for each in pods if any(map(each.has, SHOWN))]
+        return {
+            "running": Counter(each.pod.namespace for each in pods if each.runs),
+            "pods": [plain(pod_facts(each, {})) for each in told],
+            "problems": view.gaps,
+        }
 
     async def doctor(self) -> Facts:
         """What `reroll doctor -o json` tells."""

@@ -28,6 +28,7 @@ from reroll.core.tables.reasons import Reason
 from reroll.core.tables.source_kinds import SOURCE_KINDS, Watched
 from reroll.engine import record_backup
 from reroll.engine.cluster_hold import find_hold, place_of
+from reroll.engine.earlier import Earlier
 from reroll.engine.feeds import MountFeed
 from reroll.engine.listing_keys import Unlocking, needs_key
 from reroll.engine.listing_places import namespaces_of
@@ -69,9 +70,19 @@ def unseen(_: Kind, __: Sequence[Manifest]) -> None:
 
 
 class Listing:
-    """`home` is the namespace of the controller, where the digest keys are."""
+    """`home` is the namespace of the controller, where the digest keys are.
 
-    def __init__(self, view: View, clock: Clock, settings: Settings, home: str) -> None:
+    `earlier`: what listings before it read, for whoever lists again and again.
+    """
+
+    def __init__(
+        self,
+        view: View,
+        clock: Clock,
+        settings: Settings,
+        home: str,
+        earlier: Earlier | None = None,
+    ) -> None:
         self._view = view
         self._all_keyed = settings.foreign_hashes == "keyed"
         self._hold_place = place_of(home, settings.lease)
@@ -88,7 +99,7 @@ class Listing:
         """What belongs to another workload, and is none itself."""
         self.chosen: Choice = lambda *_: True
         """What selects workloads."""
-        self._lists = SourceLists(view, self.observer)
+        self._lists = SourceLists(view, self.observer, earlier)
 
     def _problem(self, what: str, sentence: str) -> None:
         self._view.gaps.append(f"{what}: {sentence}")
@@ -125,7 +136,7 @@ class Listing:
         await self._recall()
         await self._cluster_hold()
         await self._mounts()
-        await self._read()
+        await self._lists.read()
         is_tried = any((record := record_of(one)) and record.trial for _, one in found)
         if is_tried or any(map(self.world.propagation.governs, self.world.workloads)):
             await self._neighbours(found, names)
@@ -143,12 +154,7 @@ class Listing:
                 self.world.workload_seen(kind, manifest)
         self.others = others
         await self._unlock(make=False)
-        await self._read()
-
-    async def _read(self) -> None:
-        """The sources that are wanted."""
         await self._lists.read()
-        await self.observer.reader.catch_up()
 
     @property
     def written(self) -> Mapping[Key, Writes | None]:
