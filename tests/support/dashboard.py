@@ -163,7 +163,9 @@ class Tab:
         self.page.goto(url)
 
     def open(self, path: str) -> None:
+        """And wait until the page is made."""
         self.page.goto(self.url + path)
+        self.page.locator("[data-moment]").wait_for(state="detached", timeout=60_000)
 
     @property
     def faults(self) -> list[str]:
