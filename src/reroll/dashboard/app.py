@@ -146,8 +146,9 @@ class Dashboard:
                 if answer := self._refused(request):
                     return answer
                 status, document = 502, Problem(problem=str(error))
+            later = {"Retry-After": "2"} if status == 503 else None
             body = msgspec.json.encode(document)
-            return Response(body, status, media_type="application/json")
+            return Response(body, status, later, media_type="application/json")
 
         return answer
 

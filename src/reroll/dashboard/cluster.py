@@ -171,7 +171,9 @@ class Cluster(Standpoint):
 
     async def timeline(self, subjects: Iterable[Subject]) -> dict[str, Any]:
         """The same of all workloads of an overview: they are not listed again for it."""
-        return await _past(self._fresh(), tuple(subjects))
+        found = await _past(self._fresh(), tuple(subjects))
+        give_back()
+        return found
 
     async def revisions(self, kind: Kind, key: Key) -> Facts:
         """What `reroll revisions -o json` tells of one workload, and which one is `previous`."""
