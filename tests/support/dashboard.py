@@ -3,7 +3,6 @@
 import asyncio
 import html
 import re
-import shutil
 import signal
 import socket
 import subprocess
@@ -18,12 +17,14 @@ from typing import Any, Self
 import httpx
 import pytest
 import uvicorn
+from tests.support.chromium import find as find_chromium
+
+from reroll_dev.errors import DevClusterError
 
 FLAGS = (
     *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
     *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
 )
-PROGRAMS = ("chromium", "chromium-browser", "google-chrome")
 
 
 class DashboardProcess:
@@ -127,23 +128,19 @@ class Visitor:
         return html.unescape(answer.text)
 
 
-def browser_program() -> str:
-    """Chromium; without it nothing is tested, and that is a failure."""
-    for name in PROGRAMS:
-        if path := shutil.which(name):
-            return path
-    return pytest.fail(
-        "Chromium is not on PATH; install it: apt-get install chromium", pytrace=False
-    )
-
-
 @contextmanager
 def chromium() -> Iterator[Any]:
-    """A browser that Playwright drives."""
+    """A browser that Playwright drives; without it nothing is tested, and that is a failure."""
     from playwright.sync_api import sync_playwright
 
+    try:
+        program = find_chromium()
+    except DevClusterError as error:
+        pytest.fail(f"there is no browser: {error}", pytrace=False)
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=browser_program(), args=[*FLAGS])
+        browser = playwright.chromium.launch(
+            executable_path=program.path, env=dict(program.env), args=[*FLAGS]
+        )
         try:
             yield browser
         finally:
