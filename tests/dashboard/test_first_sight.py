@@ -176,3 +176,23 @@ async def test_a_page_that_takes_long_is_told_of_at_once_and_comes_to_who_waits(
         made = await patient
         assert made.status_code == 200
         assert "data-moment" not in made.text
+
+
+async def test_whoever_waits_for_a_page_is_answered_when_the_dashboard_ends(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked = asyncio.Event()
+
+    async def endless(_: SampleCluster) -> Any:
+        asked.set()
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr(SampleCluster, "audit", endless)
+    async with site() as here:
+        waiting = [asyncio.create_task(here.get(path)) for path in ("/stale", "/api/v1/stale")]
+        await asked.wait()
+        here.dashboard.end()
+        async with asyncio.timeout(5):
+            answers = [await one for one in waiting]
+        assert [one.status_code for one in answers] == [503, 503]
+        assert all("was ended" in one.text for one in answers)

@@ -6,7 +6,7 @@ What goes wrong while a page is made becomes a page with a sentence, or a docume
 import asyncio
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple, cast
 
 import msgspec
 from starlette.applications import Starlette
@@ -53,6 +53,7 @@ AT_ONCE = 0.5
 PATIENT = "reroll-patient"
 """A header: whoever asks shows something already, and waits until the page is made."""
 LISTING = "the cluster is being listed, which takes a moment; ask again"
+ENDED = "the dashboard was ended"
 THEMES = ("", "light", "dark")
 THEME = "reroll-theme"
 
@@ -92,6 +93,9 @@ class Dashboard:
     def __init__(self, door: Door, sessions: Sessions, seats: Seats, about: About) -> None:
         self._door, self._sessions, self._seats, self._about = door, sessions, seats, about
         self._renderer = Renderer()
+        self._making: set[asyncio.Task[Any]] = set()
+        """Requests that wait for the cluster."""
+        self._is_over = False
         routes = [
             *(Route(page.path, self._html(page), name=page.name) for page in PAGES),
             *(Route(page.api, self._json(page)) for page in PAGES),
@@ -109,7 +113,10 @@ class Dashboard:
         await self._seats.of(OURSELVES)
 
     def end(self) -> None:
-        """Streams end, so that the process can."""
+        """Streams end, and whoever waits for a page waits no more, so that the process can end."""
+        self._is_over = True
+        for one in self._making:
+            one.cancel()
         self._seats.end()
 
     # Pages
@@ -160,6 +167,21 @@ class Dashboard:
     async def _make(
         self, page: Page, request: Request, patience: float, *, whole: bool = True
     ) -> Made:
+        task = cast("asyncio.Task[Any]", asyncio.current_task())
+        if self._is_over:
+            raise _ProblemError(503, ENDED)
+        self._making.add(task)
+        try:
+            return await self._made(page, request, patience, whole=whole)
+        except asyncio.CancelledError:
+            if not self._is_over:
+                raise
+            task.uncancel()
+            raise _ProblemError(503, ENDED) from None
+        finally:
+            self._making.discard(task)
+
+    async def _made(self, page: Page, request: Request, patience: float, *, whole: bool) -> Made:
         desk = _seat(request).desk
         try:
             seen = await desk.overview(patience, whole=whole) or self._unseen(desk, whole=whole)
