@@ -95,7 +95,7 @@ class Dashboard:
         self._renderer = Renderer()
         self._making: set[asyncio.Task[Any]] = set()
         """Requests that wait for the cluster."""
-        self._is_over = False
+        self._over = asyncio.Event()
         routes = [
             *(Route(page.path, self._html(page), name=page.name) for page in PAGES),
             *(Route(page.api, self._json(page)) for page in PAGES),
@@ -114,7 +114,7 @@ class Dashboard:
 
     def end(self) -> None:
         """Streams end, and whoever waits for a page waits no more, so that the process can end."""
-        self._is_over = True
+        self._over.set()
         for one in self._making:
             one.cancel()
         self._seats.end()
@@ -168,13 +168,13 @@ class Dashboard:
         self, page: Page, request: Request, patience: float, *, whole: bool = True
     ) -> Made:
         task = cast("asyncio.Task[Any]", asyncio.current_task())
-        if self._is_over:
+        if self._over.is_set():
             raise _ProblemError(503, ENDED)
         self._making.add(task)
         try:
             return await self._made(page, request, patience, whole=whole)
         except asyncio.CancelledError:
-            if not self._is_over:
+            if not self._over.is_set():
                 raise
             task.uncancel()
             raise _ProblemError(503, ENDED) from None
