@@ -57,7 +57,7 @@ def test_a_port_that_is_taken_is_named(tmp_path: Path) -> None:
         (("--auth", "local", "--public-url", "https://a.example"), "for this machine alone"),
         (("--address", "0.0.0.0"), "for this machine alone"),
         (("--auth", "proxy"), "say from which addresses with --proxy-from"),
-        (("--auth", "proxy", "--proxy-from", "x"), "--proxy-from: 'x' is no address"),
+        (("--auth", "proxy", "--proxy-from", "x"), "--proxy-from: 'x' is neither an address"),
         (("--auth", "token", "--public-url", "a.example"), "--public-url: 'a.example' is no"),
         (("--auth", "token", "--tls-cert-file", "a"), "go together"),
         (
