@@ -129,7 +129,7 @@ def test_a_job_is_not_lost_with_a_run_that_ends_before_it_is_there_again(
         rest = err.read()
     assert process.returncode == Exit.INTERRUPTED
     assert f"{name} is being recreated: it is stored in the cluster" in rest
-    assert "in the cluster" not in rest
+    assert "goes on in the cluster" not in rest
     assert (jobs(stage), len(kept(stage))) == ([], 1)
 
     stage.change("ConfigMap", "app", key="newer")
