@@ -83,7 +83,7 @@ MISWRITTEN = {
     "daily 09:00-09:00": "begins when it ends",
     "daily 09:00+0m": "has the duration '0m'; write whole minutes",
     "daily 09:00+30s": "has the duration '30s'; write whole minutes",
-    "daily 09:00+8d": "at most a week",
+    "daily 09:00+8d": "at most 168h",
     "2026-02-30": "has a date that no calendar shows",
     "2026-12-01 to 2026-11-23": "ends before it begins",
     "2026-12-01 10:00": "has a beginning and no end",

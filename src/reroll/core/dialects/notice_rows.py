@@ -66,7 +66,7 @@ def notices(given: Any) -> tuple[tuple[Notice, ...], list[str]]:
     """The rows of a file, and all that is wrong with them."""
     problems: list[str] = []
     if isinstance(given, list) and len(given) > MOST:
-        problems.append(f"notices: has {len(given)} rows, and {MOST} is the most")
+        problems.append(f"notices: has {len(given)} rows, and {MOST} is the most; remove some")
         given = given[:MOST]
     found = tuple(_rows(given, problems))
     names = [one.name for one in found]
@@ -114,7 +114,9 @@ def _receiver(
     given: Mapping[str, Any], where: str, problems: list[str]
 ) -> tuple[str, msgspec.Struct | None]:
     if len(given) != 1:
-        problems.append(f"{where}: to: names {len(given)} receivers; a row has one")
+        problems.append(
+            f"{where}: to: names {len(given)} receivers, and a row has one; make a row for each"
+        )
         return "", None
     name, fields = next(iter(given.items()))
     if name not in RECEIVERS:
@@ -124,7 +126,9 @@ def _receiver(
         return "", None
     place = f"{where}: to: {name}"
     if not isinstance(fields, Mapping):
-        problems.append(f"{place}: is not a map")
+        problems.append(
+            f"{place}: is not a map; write e.g. {{webhook-file: /etc/reroll-notices/{name}}}"
+        )
         return name, None
     to = converted(fields, place, RECEIVERS[name], problems)
     if to is not None:
@@ -148,13 +152,17 @@ def _about(given: Sequence[str], where: str, problems: list[str]) -> frozenset[N
 def _duration(given: str, where: str, problems: list[str]) -> timedelta:
     found = parse_duration(given)
     if found is None or found > _LONGEST:
-        problems.append(f"{where}: {given[:80]!r} is not a duration of at most a day, e.g. 30s")
+        problems.append(
+            f"{where}: {given[:80]!r} is not a duration of at most a day; write e.g. 30s"
+        )
     return found or timedelta()
 
 
 def _link(given: str, where: str, problems: list[str]) -> str:
     if given and not re.fullmatch(r"https?://\S{1,500}", given):
-        problems.append(f"{where}: link: is no http:// or https:// URL")
+        problems.append(
+            f"{where}: link: is no http:// or https:// URL; write e.g. https://reroll.example.com"
+        )
     return given
 
 
