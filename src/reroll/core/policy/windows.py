@@ -76,7 +76,7 @@ def _is_name(text: str) -> bool:
 def _zoned(said: str, usual: str) -> tuple[str, str]:
     """What is left without its zone, and the zone."""
     rest, _, last = said.rpartition(" ")
-    is_time = _ONCE.fullmatch(said) or ":" in last or not rest
+    is_time = _ONCE.fullmatch(said) or ":" in last or last[:1].isdigit() or not rest
     when, name = (said, usual) if is_time else (rest, last)
     if zone(name) is None:
         raise ValueError(
