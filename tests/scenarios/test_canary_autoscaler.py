@@ -1,0 +1,137 @@
+"""A canary, and a HorizontalPodAutoscaler that scales its workload by what its pods need."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.scenarios.measured_pods import PodMetrics
+from tests.scenarios.on_canary import a_web, canary, gone, ready
+from tests.scenarios.propagating import change, pinned
+from tests.scenarios.revised import pin, pinned_anew
+from tests.scenarios.stage import Controller, Stage, eventually
+from tests.support import build, session
+from tests.support.build import Object
+from tests.support.command import reroll
+from tests.support.tools import kubeconfig_of
+
+from reroll_dev import components
+from reroll_dev.api import path_to
+from reroll_dev.cluster import DevCluster
+
+NAMESPACE = "shop"
+
+
+@pytest.fixture
+def eager(
+    control_plane: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[DevCluster]:
+    """A cluster of its own, whose autoscalers look every second."""
+    usual = components.controller_manager
+
+    def controller_manager(*args: Any, **more: Any) -> list[str]:
+        return [*usual(*args, **more), "--horizontal-pod-autoscaler-sync-period=1s"]
+
+    monkeypatch.setattr(components, "controller_manager", controller_manager)
+    cluster = DevCluster(tmp_path / "cluster", progress=session.quiet())
+    cluster.up(control_plane)
+    yield cluster
+    cluster.down()
+
+
+@pytest.fixture
+def stage(eager: DevCluster) -> Iterator[Stage]:
+    with eager.api() as api:
+        api.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}})
+        api.wait_for(path_to("ServiceAccount", "default", NAMESPACE), bool)
+        yield Stage(api, NAMESPACE)
+
+
+@pytest.fixture
+def metrics(eager: DevCluster, stage: Stage, tmp_path: Path) -> Iterator[PodMetrics]:
+    with eager.api() as api:
+        one = PodMetrics(Stage(api, NAMESPACE), tmp_path, load=300)
+        for each in one.objects():
+            stage.api.create(each)
+        yield one
+        one.end()
+
+
+@pytest.fixture
+def controller(eager: DevCluster, tmp_path: Path) -> Iterator[Controller]:
+    flags = ("--leader-election", "false")
+    one = Controller(kubeconfig_of(eager, "admin"), NAMESPACE, tmp_path / "reroll.log", flags)
+    one.start(wait="watching")
+    yield one
+    one.end()
+
+
+def an_autoscaler() -> Object:
+    """100 MiB for each pod, and no waiting."""
+    target = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
+    memory = {"name": "memory", "target": {"type": "AverageValue", "averageValue": "100Mi"}}
+    at_once = {
+        "stabilizationWindowSeconds": 0,
+        "policies": [{"type": "Pods", "value": 100, "periodSeconds": 15}],
+    }
+    return {
+        "apiVersion": "autoscaling/v2",
+        "kind": "HorizontalPodAutoscaler",
+        "metadata": {"name": "web"},
+        "spec": {
+            "scaleTargetRef": target,
+            "minReplicas": 1,
+            "maxReplicas": 20,
+            "metrics": [{"type": "Resource", "resource": memory}],
+            "behavior": {"scaleUp": at_once, "scaleDown": at_once},
+        },
+    }
+
+
+def looked(metrics: PodMetrics, pods: int) -> None:
+    """Wait until it was told of so many pods twice more, so that it has acted on the first."""
+    seen, told = len(metrics.asked), (metrics.load, pods)
+    eventually(lambda: metrics.asked[seen:].count(told) >= 2, f"it knows of {pods} pods")
+
+
+def replicas(stage: Stage, web: Object) -> int:
+    return int(stage.get(web)["spec"]["replicas"])
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("controller")
+def test_an_autoscaler_scales_a_workload_with_a_canary_and_both_are_left_to_each_other(
+    stage: Stage, metrics: PodMetrics, eager: DevCluster
+) -> None:
+    stage.make(build.configmap())
+    web = stage.make(a_web(**{"canary-pause": "manual"}))
+    pinned(stage, [web])
+    scaler = stage.make(an_autoscaler())
+    looked(metrics, 3)
+    assert replicas(stage, web) == 3
+    old, spec = pin(stage, web), stage.get(scaler)["spec"]
+
+    # It measures the pod of the canary too, and near its target nothing follows from that.
+    change(stage, "second")
+    first = ready(stage)["metadata"]["uid"]
+    looked(metrics, 4)
+    assert replicas(stage, web) == 3
+
+    # Up and down: the workload alone, beside the same canary.
+    for load, wanted in ((800, 8), (400, 4)):
+        metrics.load = load
+        eventually(lambda wanted=wanted: replicas(stage, web) == wanted, f"there are {wanted}")
+        stage.settled(web)
+        looked(metrics, wanted + 1)
+        assert replicas(stage, web) == wanted
+        there = canary(stage) or {}
+        assert (there["metadata"]["uid"], there["spec"]["replicas"]) == (first, 1)
+
+    login = ("--kubeconfig", eager.kubeconfig())
+    done = reroll("promote", "-n", NAMESPACE, *login, "deployment/web")
+    assert done.code == 0, done.err
+    assert pinned_anew(stage, web, old) != old
+    gone(stage)
+    stage.settled(web)
+    looked(metrics, 4)
+    assert (replicas(stage, web), stage.get(scaler)["spec"]) == (4, spec)
