@@ -1,5 +1,6 @@
 """What is wrong with a value of a config file is told as what to write there."""
 
+from datetime import date
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -25,7 +26,7 @@ class Row(msgspec.Struct, forbid_unknown_fields=True, rename="kebab"):
 
 
 BAD: dict[str, tuple[dict[str, Any], str]] = {
-    "a number for a text": ({"name": 5}, "name: is a whole number; write text, in quotes"),
+    "a number for a text": ({"name": 5}, "name: is a whole number; write text in quotes"),
     "a map for a text": ({"name": {}}, "name: is a map; write text"),
     "a text for a list": ({"rows": "a"}, "rows: is text; write a list"),
     "nothing": ({"rows": None}, "rows: is nothing; write a list"),
@@ -37,10 +38,13 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "a field within": (
         {"server": {"url": "a", "token-file": True}},
-        "server.token-file: is true or false; write text, in quotes",
+        "server.token-file: is true or false; write text in quotes",
     ),
-    "a value of a map": ({"texts": {"a": 1}}, "texts: is a whole number; write text, in quotes"),
-    "neither": ({"either": 1.5}, "either: is a number; write text or a list"),
+    "a value of a map": ({"texts": {"a": 1}}, "texts: is a whole number; write text in quotes"),
+    "neither": ({"either": 1.5}, "either: is a number; write text in quotes or a list"),
+    "a date": (
+        {"either": date(2026, 12, 24)}, "either: is a date; write text in quotes or a list",
+    ),
     "too small": ({"most": 0}, "most: is too small; write a whole number of at least 1"),
     "too large": ({"most": 101}, "most: is too large; write a whole number of at most 100"),
     "a text for a number": ({"ratio": "high"}, "ratio: is text; write a number"),

@@ -19,6 +19,7 @@ from typing import Annotated, Any
 import msgspec
 
 from reroll.core.model.key import Key, Problem
+from reroll.core.model.names import quoted
 from reroll.core.policy.durations import parse_duration
 from reroll.core.policy.notice import Notice
 from reroll.core.policy.policy import Policy
@@ -104,7 +105,7 @@ def _rows(given: Any, problems: list[str]) -> Iterator[Notice]:
 def _name(given: str, where: str, problems: list[str]) -> str:
     if not _NAME.fullmatch(given):
         problems.append(
-            f"{where}: name: {given[:80]!r} cannot be one; use at most 40 small letters, digits "
+            f"{where}: name: {quoted(given)} cannot be one; use at most 40 small letters, digits "
             "and dashes"
         )
     return given
@@ -122,7 +123,7 @@ def _receiver(
     if name not in RECEIVERS:
         near = get_close_matches(str(name), RECEIVERS, 1)
         hint = f"did you mean {near[0]!r}?" if near else f"use one of {', '.join(RECEIVERS)}"
-        problems.append(f"{where}: to: there is no receiver {str(name)[:80]!r}; {hint}")
+        problems.append(f"{where}: to: there is no receiver {quoted(str(name))}; {hint}")
         return "", None
     place = f"{where}: to: {name}"
     if not isinstance(fields, Mapping):
@@ -141,7 +142,7 @@ def _about(given: Sequence[str], where: str, problems: list[str]) -> frozenset[N
         return frozenset(PROBLEMS)
     unknown = [word for word in given if word not in BY_WORD and word != "all"]
     problems += [
-        f"{where}: about: there is no news {word[:80]!r}; use all, {', '.join(BY_WORD)}"
+        f"{where}: about: there is no news {quoted(word)}; use all, {', '.join(BY_WORD)}"
         for word in unknown
     ]
     if "all" in given:
@@ -153,7 +154,7 @@ def _duration(given: str, where: str, problems: list[str]) -> timedelta:
     found = parse_duration(given)
     if found is None or found > _LONGEST:
         problems.append(
-            f"{where}: {given[:80]!r} is not a duration of at most a day; write e.g. 30s"
+            f"{where}: {quoted(given)} is not a duration of at most a day; write e.g. 30s"
         )
     return found or timedelta()
 
@@ -181,7 +182,7 @@ def routed(policy: Policy, workload: Key, rows: Sequence[Notice]) -> Policy:
             near = get_close_matches(name, by_name, 1)
             there = f"there are {', '.join(by_name)}" if by_name else "no notice is configured"
             hint = f"did you mean {near[0]!r}?" if near else there
-            wrong.append(f"no notice is called {name[:80]!r}; {hint}")
+            wrong.append(f"no notice is called {quoted(name)}; {hint}")
         elif name not in policy.notices:
             wrong.append(f"the notice {name!r} is not for it, by its `where`")
     kept = tuple(

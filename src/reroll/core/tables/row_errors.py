@@ -15,13 +15,15 @@ _WORDS = {
     "float": "a number",
     "bool": "true or false",
     "null": "nothing",
+    "date": "a date",
+    "datetime": "a time",
 }
 _PLACE = re.compile(r"(?P<told>.*?)(?: - at `\$(?P<path>[^`]*)`)?", re.DOTALL)
 _TYPE = re.compile(r"Expected `(?P<wanted>[a-z |]+)`, got `(?P<got>[a-z]+)`")
 _BOUND = re.compile(r"Expected `(?P<wanted>[a-z |]+)` (?P<sign>[<>])= (?P<bound>\S+)")
 _FIELD = re.compile(r"Object (?P<what>missing required|contains unknown) field `(?P<name>[^`]*)`")
 _CHOICE = re.compile(r"Invalid enum value (?P<got>.*)", re.DOTALL)
-_UNQUOTED = frozenset(("int", "float", "bool", "null"))
+_UNQUOTED = frozenset(("int", "float", "bool", "null", "date", "datetime"))
 """What YAML makes of text that is not quoted."""
 _LONGEST = 80
 
@@ -49,9 +51,8 @@ def sentence(error: Exception, name: str, hint: Any) -> str:
 
 
 def _wanted(types: str, got: str) -> str:
-    names = [one for one in types.split(" | ") if one != "null"]
-    quoted = ", in quotes" if names == ["str"] and got in _UNQUOTED else ""
-    return " or ".join(_WORDS.get(one, one) for one in names) + quoted
+    words = {**_WORDS, "str": "text in quotes"} if got in _UNQUOTED else _WORDS
+    return " or ".join(words.get(one, one) for one in types.split(" | ") if one != "null")
 
 
 def _choices(hint: Any) -> Iterator[str]:
