@@ -58,12 +58,14 @@ def metrics(eager: DevCluster, stage: Stage, tmp_path: Path) -> Iterator[PodMetr
 
 
 @pytest.fixture
-def controller(eager: DevCluster, tmp_path: Path) -> Iterator[Controller]:
-    flags = ("--leader-election", "false")
-    one = Controller(kubeconfig_of(eager, "admin"), NAMESPACE, tmp_path / "reroll.log", flags)
-    one.start(wait="watching")
-    yield one
-    one.end()
+def controller(eager: DevCluster, stage: Stage, tmp_path: Path) -> Iterator[Controller]:
+    flags, admin = ("--leader-election", "false"), kubeconfig_of(eager, "admin")
+    one = Controller(admin, stage.namespace, tmp_path / "reroll.log", flags)
+    try:
+        one.start(wait="watching")
+        yield one
+    finally:
+        one.end()
 
 
 def an_autoscaler() -> Object:
