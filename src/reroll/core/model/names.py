@@ -5,6 +5,7 @@ from collections.abc import Collection
 
 _MOST, _LONGEST = 10, 300
 _QUOTED = 80
+_BARE = re.compile(r"(?<![\w/.-])((?:[\w-]+\.)+[\w-]+(?::\d+)?)/[^\s,]+")
 _ADDRESS = re.compile(r"(?P<scheme>\w+://)(?:[^/\s@]*@)?(?P<host>[^/\s,?#@]*)(?P<rest>[^\s,]*)")
 
 
@@ -21,7 +22,8 @@ def _cut(name: str) -> str:
 
 def quoted(text: str) -> str:
     """What somebody wrote, as it may be repeated: of an address its host, for it may be secret."""
-    return repr(_ADDRESS.sub(_without_path, text)[:_QUOTED])
+    shown = _BARE.sub(r"\1/…", _ADDRESS.sub(_without_path, text))
+    return repr(shown[:_QUOTED])
 
 
 def _without_path(found: re.Match[str]) -> str:
