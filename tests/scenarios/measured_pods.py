@@ -80,7 +80,7 @@ class PodMetrics:
         [labels] = parse_qs(parts.query).get("labelSelector", [""])
         with self._turn:
             pods = self._listed(labels)
-        running = [one for one in pods if one.get("status", {}).get("phase") == "Running"]
+        running = [one for one in pods if _is_running(one)]
         load = self.load
         self.asked.append((load, len(running)))
         items = [_measured(one, load * 1024 // len(running)) for one in running]
@@ -89,6 +89,11 @@ class PodMetrics:
     def _listed(self, labels: str) -> list[Object]:
         path = path_to("Pod", "", self._stage.namespace)
         return self._stage.api.list(path, labelSelector=labels)
+
+
+def _is_running(pod: Object) -> bool:
+    is_going = "deletionTimestamp" in pod["metadata"]
+    return pod.get("status", {}).get("phase") == "Running" and not is_going
 
 
 def _measured(pod: Object, kibibytes: int) -> Object:

@@ -90,10 +90,15 @@ def an_autoscaler() -> Object:
     }
 
 
-def looked(metrics: PodMetrics, pods: int) -> None:
-    """Wait until it was told of so many pods twice more, so that it has acted on the first."""
-    seen, told = len(metrics.asked), (metrics.load, pods)
-    eventually(lambda: metrics.asked[seen:].count(told) >= 2, f"it knows of {pods} pods")
+def looked(stage: Stage, metrics: PodMetrics, beside: int = 0) -> None:
+    """Wait until it was told of all pods twice more, so that it has acted on the first."""
+    seen, web = len(metrics.asked), a_web()
+
+    def is_told() -> bool:
+        told = (metrics.load, replicas(stage, web) + beside)
+        return metrics.asked[seen:].count(told) >= 2
+
+    eventually(is_told, "it knows of all pods")
 
 
 def replicas(stage: Stage, web: Object) -> int:
@@ -109,23 +114,24 @@ def test_an_autoscaler_scales_a_workload_with_a_canary_and_both_are_left_to_each
     web = stage.make(a_web(**{"canary-pause": "manual"}))
     pinned(stage, [web])
     scaler = stage.make(an_autoscaler())
-    looked(metrics, 3)
+    looked(stage, metrics)
     assert replicas(stage, web) == 3
     old, spec = pin(stage, web), stage.get(scaler)["spec"]
 
     # It measures the pod of the canary too, and near its target nothing follows from that.
     change(stage, "second")
     first = ready(stage)["metadata"]["uid"]
-    looked(metrics, 4)
+    looked(stage, metrics, beside=1)
     assert replicas(stage, web) == 3
 
-    # Up and down: the workload alone, beside the same canary.
-    for load, wanted in ((800, 8), (400, 4)):
+    # Up and down: the workload alone, beside the same canary. With it, three pods do as well as
+    # four: what it comes to depends on how many of those that go were measured on its way down.
+    for load, wanted in ((800, {8}), (400, {3, 4})):
         metrics.load = load
-        eventually(lambda wanted=wanted: replicas(stage, web) == wanted, f"there are {wanted}")
+        eventually(lambda wanted=wanted: replicas(stage, web) in wanted, f"there are {wanted}")
         stage.settled(web)
-        looked(metrics, wanted + 1)
-        assert replicas(stage, web) == wanted
+        looked(stage, metrics, beside=1)
+        assert replicas(stage, web) in wanted
         there = canary(stage) or {}
         assert (there["metadata"]["uid"], there["spec"]["replicas"]) == (first, 1)
 
@@ -134,6 +140,6 @@ def test_an_autoscaler_scales_a_workload_with_a_canary_and_both_are_left_to_each
     assert done.code == 0, done.err
     assert pinned_anew(stage, web, old) != old
     gone(stage)
+    eventually(lambda: replicas(stage, web) == 4, "without the canary it takes four")
     stage.settled(web)
-    looked(metrics, 4)
-    assert (replicas(stage, web), stage.get(scaler)["spec"]) == (4, spec)
+    assert stage.get(scaler)["spec"] == spec
