@@ -116,7 +116,7 @@ class Tracked:
     def is_crowded(self) -> bool:
         """Whether it has more sources than one workload may have."""
         too_many = len(self.references) > limits.SOURCES.number
-        return too_many or len(self.workload.uses) > limits.USES.number
+        return too_many or self.workload.crowded
 
 
 def is_news(before: Workload, now: Workload, expected: tuple[int, str] | None) -> bool:

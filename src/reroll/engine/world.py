@@ -165,7 +165,9 @@ class World:
         arrival: _Arrival,
     ) -> None:
         before, words = tracked.workload if tracked else None, self.dialects.words
-        now = workload(kind, manifest, before, words=words, watched=arrival.watched)
+        was_out = self.references.room.is_out(key)
+        known = msgspec.structs.replace(before, generation=0) if before and was_out else before
+        now = workload(kind, manifest, known, words=words, watched=arrival.watched)
         info = self.namespaces.that_counts(key.namespace) or NOWHERE
         told = self.policies.input(kind, now, info, manifest)
         own = {k: v for k, v in told.workload.items() if k != STATE}
@@ -177,7 +179,9 @@ class World:
             self._untrack(key)
             return
         is_linked = before is not None and same and now.uses == before.uses
-        refs = tracked.references if tracked and is_linked else self.references.of(now, policy)
+        refs = tracked.references if tracked else ()
+        if not is_linked:
+            now, refs = self.references.fit(now, policy)
         if tracked is None:
             # One that is opted in by another object is adopted as of when that object said so.
             since = max(now.seen, info.since, self.lenders.since(key))
@@ -185,6 +189,7 @@ class World:
             tracked = self.workloads[key] = Tracked(now, policy)
         news = before is None or is_news(before, now, arrival.expected)
         news = news or tracked.policy != policy or tracked.references != refs
+        news = news or was_out != self.references.room.is_out(key)
         if not is_linked:  # Without references too: a glob that matches nothing yet is one.
             self.references.use(key, tracked, policy, refs)
         if before is None or before.pins != now.pins:
