@@ -301,12 +301,14 @@ def passing(bench: Bench, seconds: float) -> list[str]:
     return taken
 
 
-def flapping(bench: Bench, keys: int) -> None:
-    """A share whose keys come back while others of it wait for their first turn."""
-    assert bench.takes(*(f"a{number}" for number in range(keys))) < keys
+def flapping(bench: Bench, keys: int, times: int = 6) -> None:
+    """A share whose keys come again while others of it wait for their first turn."""
+    names = [f"a{number}" for number in range(keys)]
+    assert bench.takes(*names) < keys
     had = passing(bench, 0.1)
     bench.waits(*had)
-    assert "a" in bench.line._returns
+    for _ in range(times):
+        bench.do(*(lambda name=name: bench.line.recurs(name) for name in names))
 
 
 def test_a_share_that_flaps_rests_while_answers_are_slow(
@@ -335,6 +337,16 @@ def test_a_share_flaps_no_more_when_all_of_it_had_their_turn(
 ) -> None:
     bench = make(100, 20)
     flapping(bench, 50)
+    assert "a" in bench.line._returns
     passing(bench, 1.0)
     assert "a" not in bench.line._returns
-    assert not bench.line._returns._had
+    assert not bench.line._returns._keys
+
+
+def test_a_change_that_is_corrected_while_others_wait_is_no_flapping(
+    make: Callable[[float, int], Bench],
+) -> None:
+    bench = make(100, 20)
+    flapping(bench, 300, times=1)
+    bench.line._ease.part, bench.line._ease.again = 0.5, 0.05
+    assert 48 <= len(passing(bench, 1.0)) <= 51

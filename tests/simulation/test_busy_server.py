@@ -128,7 +128,7 @@ def test_a_quiet_namespace_rolls_at_most_half_as_fast_beside_one_that_flaps() ->
     taken, floor, rolls = run(beside(600))
 
     assert taken <= 2 * alone
-    assert floor <= 10 * WRITE, "nor do others wait long for the server"
+    assert floor <= 15 * WRITE, "others find no more than three rolls before them"
     assert rolls[HOSTILE] >= 200, "who flaps goes on, more slowly"
 
 

@@ -1,5 +1,6 @@
 """When to go slower: the API server answers slowly, or a share comes back again and again."""
 
+from collections import Counter
 from collections.abc import Hashable
 from typing import Generic, TypeVar
 
@@ -17,7 +18,7 @@ class Ease:
 
     LEAST = 0.25
     LEAST_AGAIN = 0.02
-    """For a share whose keys come back before all of them had a turn, see `Returns`."""
+    """For a share that flaps, see `Returns`."""
     STEP = 0.25
     SLOW, LATE = 4.0, 0.05
     """Slow is so many times the usual time, and so many seconds more."""
@@ -57,33 +58,34 @@ def _eased(part: float, least: float, *, slow: bool, is_step: bool) -> float:
 
 
 class Returns(Generic[K]):
-    """Shares that flap: a key comes back while others of its share still wait for their first turn.
+    """Shares that flap: their keys came again and again since their line was last empty.
 
-    A change of thousands of workloads is none, however long it takes: each has one turn. Where the
-    same source changes again before all of them had theirs, more turns do not get them any further.
+    A change of thousands of workloads is none of that, however long it takes, and neither is one
+    that is corrected meanwhile. Where a source changes faster than all of them can have their
+    turns, more turns do not get them any further.
     """
 
+    OFTEN = 3
+    """So often, on the average of its keys."""
+
     def __init__(self) -> None:
-        self._had: dict[str, set[K]] = {}
-        """The keys that had a turn, of shares of which keys wait."""
-        self._back: set[str] = set()
+        self._keys: dict[str, set[K]] = {}
+        """The keys that came, of shares of which some wait."""
+        self._came: Counter[str] = Counter()
 
     def __contains__(self, share: str) -> bool:
-        return share in self._back
-
-    def had_turn(self, share: str, key: K) -> None:
-        """While others of its share wait."""
-        self._had.setdefault(share, set()).add(key)
+        return self._came[share] > self.OFTEN * len(self._keys.get(share, ()))
 
     def came(self, share: str, key: K) -> None:
-        if key in self._had.get(share, ()):
-            self._back.add(share)
+        """It waits for a turn, or something new happened while it did."""
+        self._keys.setdefault(share, set()).add(key)
+        self._came[share] += 1
 
     def ended(self, share: str) -> None:
         """No key of this share waits any more."""
-        self._had.pop(share, None)
-        self._back.discard(share)
+        self._keys.pop(share, None)
+        self._came.pop(share, None)
 
     def clear(self) -> None:
-        self._had.clear()
-        self._back.clear()
+        self._keys.clear()
+        self._came.clear()

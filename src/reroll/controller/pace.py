@@ -73,8 +73,12 @@ class Line(Generic[K]):
         self._park(key, now)
         return False
 
-    def is_waiting(self, key: K) -> bool:
-        return key in self._waiting.times
+    def recurs(self, key: K) -> bool:
+        """Whether a key is in the line already, for something that happened before."""
+        if key not in self._waiting.times:
+            return False
+        self._returns.came(self._share(key), key)
+        return True
 
     def wait(self, key: K) -> float:
         """0: it may take its turn now; else it waits, for about so many seconds."""
@@ -92,8 +96,6 @@ class Line(Generic[K]):
         if self._given.pop(key, None) is None:
             self._turns -= 1
             self._discard(key)
-        if self._waiting.has(share := self._share(key)):
-            self._returns.had_turn(share, key)
 
     def leave(self, key: K) -> None:
         """The key needs no turn any more."""
@@ -221,10 +223,10 @@ class Pacer(Generic[K, W]):
         line = self._lines.get(write)
         return line is None or line.admit(key)
 
-    def is_waiting(self, key: K, write: W) -> bool:
-        """Whether a key is in the line for this kind of write."""
+    def recurs(self, key: K, write: W) -> bool:
+        """Whether a key is in the line for this kind of write, and comes once more."""
         line = self._lines.get(write)
-        return line is not None and line.is_waiting(key)
+        return line is not None and line.recurs(key)
 
     def wait(self, key: K, write: W) -> float:
         line = self._lines.get(write)

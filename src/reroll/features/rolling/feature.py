@@ -139,7 +139,7 @@ class Rolling:
 
     def _changed(self, key: Key, urgent: bool) -> None:
         """It probably rolls: where many do, it is looked at when its turn has come, not before."""
-        if not self._acting or self._pacer.is_waiting(key, Write.ROLL):
+        if not self._acting or self._pacer.recurs(key, Write.ROLL):
             return  # It is in the line already, and that is told.
         if self._pacer.admit(key, Write.ROLL):
             self.queue.add(key, urgent=urgent)
