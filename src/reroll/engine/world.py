@@ -5,7 +5,6 @@ workload that did not opt in, or a source that nobody refers to, nothing is kept
 """
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import NamedTuple
 
 import msgspec
 
@@ -30,16 +29,8 @@ from reroll.engine.propagation import Propagation, with_propagation
 from reroll.engine.references import References
 from reroll.engine.scope import NOWHERE, Namespaces, Scope
 from reroll.engine.snapshots import standing
-from reroll.engine.tracked import Tracked, copies_of, has_leftovers, is_news
+from reroll.engine.tracked import Arrival, Tracked, copies_of, has_leftovers, is_news
 from reroll.engine.wants import DigestKeys, NamespaceWorkloads, Want
-
-
-class _Arrival(NamedTuple):
-    """How the world came to know a state of a workload."""
-
-    urgent: bool
-    watched: bool
-    expected: tuple[int, str] | None
 
 
 class World:
@@ -130,7 +121,7 @@ class World:
             return
         if tracked is None and belongs_to_workload(metadata, self.tables):
             return
-        self._track(kind, key, manifest, tracked, _Arrival(urgent, watched, expected))
+        self._track(kind, key, manifest, tracked, Arrival(urgent, watched, expected))
 
     def suppose(self, keys: Iterable[Key]) -> None:
         """Keep these workloads as if they were opted in, whether or not they are."""
@@ -162,7 +153,7 @@ class World:
         key: Key,
         manifest: Manifest,
         tracked: Tracked | None,
-        arrival: _Arrival,
+        arrival: Arrival,
     ) -> None:
         before, words = tracked.workload if tracked else None, self.dialects.words
         was_out = self.references.room.is_out(key)
