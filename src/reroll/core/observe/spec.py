@@ -28,6 +28,7 @@ class Spec(msgspec.Struct, frozen=True, gc=False):
     """What of a `Workload` stands in its spec."""
 
     uses: tuple[Use, ...]
+    """Each once: many mounts of one volume are one, and a short template can have very many."""
     crowded: bool
     template_hash: bytes
     has_template_metadata: bool
@@ -65,7 +66,6 @@ def spec_of(
     pins = read_pins(pins_text) if pins_text else {}
     had = read_pins(record.pins) if isinstance(record, Record) and record.pins else {}
     named = tuple(islice(uses(template.spec), limits.USES.number + 1)) if template.spec else ()
-    # Many mounts of one volume are one use, and a short template can have very many of them.
     back = mapped_back(dict.fromkeys(named), pins, had) if template.spec else MappedBack()
     beside = _beside(kind, manifest, words)
     crowded = len(named) + len(beside.uses) > limits.USES.number
