@@ -9,7 +9,7 @@ from tests.controller.turned import TurnedLoop
 from tests.kube.fakes import StillClock
 
 from reroll.clock import SystemClock
-from reroll.controller.ease import Ease
+from reroll.controller.ease import Ease, Returns
 from reroll.controller.pace import PATIENCE, Backoff, Line, Pacer, Rate
 
 
@@ -350,3 +350,13 @@ def test_a_change_that_is_corrected_while_others_wait_is_no_flapping(
     flapping(bench, 300, times=1)
     bench.line._ease.part, bench.line._ease.again = 0.5, 0.05
     assert 48 <= len(passing(bench, 1.0)) <= 51
+
+
+def test_names_that_come_and_go_are_not_counted_for_ever() -> None:
+    returns: Returns[str] = Returns()
+    for number in range(3 * Returns.MOST):
+        returns.came("a", f"a{number}")
+        assert "a" not in returns
+    assert len(returns._keys["a"]) <= Returns.MOST
+    returns.ended("a")
+    assert (returns._keys, returns._came) == ({}, {})

@@ -67,6 +67,8 @@ class Returns(Generic[K]):
 
     OFTEN = 3
     """So often, on the average of its keys."""
+    MOST = 20_000
+    """So many keys of a share are counted; then it begins anew, for names may come and go."""
 
     def __init__(self) -> None:
         self._keys: dict[str, set[K]] = {}
@@ -78,7 +80,11 @@ class Returns(Generic[K]):
 
     def came(self, share: str, key: K) -> None:
         """It waits for a turn, or something new happened while it did."""
-        self._keys.setdefault(share, set()).add(key)
+        keys = self._keys.setdefault(share, set())
+        if len(keys) >= self.MOST and key not in keys:
+            self.ended(share)
+            keys = self._keys.setdefault(share, set())
+        keys.add(key)
         self._came[share] += 1
 
     def ended(self, share: str) -> None:
