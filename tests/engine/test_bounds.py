@@ -239,6 +239,20 @@ def test_a_workload_for_which_its_namespace_has_no_room_is_held_and_told() -> No
     assert stage.names(key) == ["app", "late-1"]
 
 
+def test_annotations_as_long_as_they_can_be_are_kept_of_a_few_workloads_only() -> None:
+    stage = Stage()
+    keys = [
+        stage.workload(f"w{number}", sources=f"{number}" + "x" * 240_000) for number in range(150)
+    ]
+    tracked = [stage.world.workloads[key] for key in keys]
+    kept = sum(len(text) for one in tracked for text in one.workload.annotations.values())
+    assert kept <= 256 * limits.NAMESPACE_SOURCES.number
+    assert sum(one.judged is not None for one in tracked) <= 110
+    snapshot = stage.world.snapshot(keys[-1], DEPLOYMENT)
+    assert snapshot
+    assert decide(snapshot, NOW).reason is Reason.TOO_MANY_SOURCES
+
+
 def test_a_short_template_with_very_many_mounts_takes_little_memory() -> None:
     stage = Stage()
     sources = [{"configMap": {"name": f"c{n}"}} for n in range(90)]

@@ -27,6 +27,8 @@ from reroll.engine.wants import GlobMatches, Want, WorkloadState
 
 KEPT = limits.SOURCES.number + 1
 """References of one workload: one more than it may have shows that it has too many."""
+CHARACTERS = 256
+"""Of annotations: they take as much room as a source."""
 _source = attrgetter("source")
 
 
@@ -87,11 +89,12 @@ class References:
     def fit(self, now: Workload, policy: Policy) -> tuple[Workload, tuple[Reference, ...]]:
         """A workload and its references, as far as its namespace has room for it."""
         key, refs, was_out = now.key, self.of(now, policy), self.room.is_out(now.key)
-        if self.room.admits(key, len(now.uses) + len(refs), self._globs_of(policy)):
+        text = sum(map(len, now.annotations.values())) // CHARACTERS
+        if self.room.admits(key, len(now.uses) + len(refs) + text, self._globs_of(policy)):
             if was_out:
                 self._let_in(key.namespace)
             return now, refs
-        return msgspec.structs.replace(now, uses=()), ()
+        return msgspec.structs.replace(now, uses=(), annotations={}), ()
 
     def _globs_of(self, policy: Policy) -> frozenset[Pattern]:
         reach = self._scope.is_out_of_reach
@@ -188,7 +191,8 @@ class References:
         self._globs.forget(key)
         self._link(key, tracked, ())
         self.room.admits(key, limits.NAMESPACE_SOURCES.number + 1)
-        tracked.workload = msgspec.structs.replace(tracked.workload, uses=())
+        tracked.workload = msgspec.structs.replace(tracked.workload, uses=(), annotations={})
+        tracked.judged = None
         self._wake(key)
 
     def named_keys(self, user: Key, source: Key) -> frozenset[str]:

@@ -185,7 +185,8 @@ class World:
             self.references.use(key, tracked, policy, refs)
         if before is None or before.pins != now.pins:
             self.copies.use(key, copies_of(before), copies_of(now))
-        tracked.workload, tracked.policy, tracked.judged = now, policy, judged
+        tracked.workload, tracked.policy = now, policy
+        tracked.judged = None if self.references.room.is_out(key) else judged
         if before is None or before.record_text != now.record_text:
             tracked.record_changed(before, self._clock.now(), watched=arrival.watched)
             if before is not None:
