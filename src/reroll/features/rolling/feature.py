@@ -10,9 +10,11 @@ from reroll.controller.bus import Bus
 from reroll.controller.logs import Log
 from reroll.controller.pace import Backoff, Pacer
 from reroll.controller.queue import Queue
+from reroll.controller.report import Result
 from reroll.controller.stranded import Stranded
 from reroll.controller.worker import Worker
 from reroll.core.model.key import Key
+from reroll.core.tables.reasons import Reason
 from reroll.engine.cluster_hold import ClusterHold, place_of
 from reroll.engine.executor import Executor
 from reroll.engine.observer import Observer
@@ -137,8 +139,8 @@ class Rolling:
 
     def _changed(self, key: Key, urgent: bool) -> None:
         """It probably rolls: where many do, it is looked at when its turn has come, not before."""
-        if not self._acting:
-            return
+        if not self._acting or self._pacer.recurs(key, Write.ROLL):
+            return  # It is in the line already, and that is told.
         if self._pacer.admit(key, Write.ROLL):
             self.queue.add(key, urgent=urgent)
         else:
@@ -157,6 +159,8 @@ class Rolling:
     def _publish(self, key: Key, outcome: Outcome) -> float | None:
         for report in outcome.reports:
             self._bus.publish(report)
+            if report.reason is Reason.ADOPTED and report.result is Result.DONE:
+                self._backup.adopted(key)
         self._stranded.ended(key, outcome.error)
         if outcome.gone:
             self._bus.forget(key)
