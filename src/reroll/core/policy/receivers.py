@@ -122,7 +122,7 @@ def flaws(to: msgspec.Struct) -> Iterator[str]:
             yield f"{name}: is not an http:// or https:// URL without a user in it; correct it"
     for name in (one.name for one in msgspec.structs.fields(to) if one.name.endswith("_file")):
         if (given := getattr(to, name)) and not given.startswith("/"):
-            yield f"{name.replace('_', '-')}: {given[:80]!r} is not an absolute path; begin with a /"
+            yield f"{name.replace('_', '-')}: {given[:80]!r} is not an absolute path; begin with /"
 
 
 def _slack(to: SlackTo) -> Iterator[str]:
