@@ -97,6 +97,8 @@ NEEDS: dict[str, Need] = {
     ),
     "tests/scenarios/test_pins_webhook.py::"
     "test_an_api_server_that_takes_a_policy_and_does_not_heed_it_is_found_out": Need.BETA,
+    "tests/scenarios/test_doctor.py::"
+    "test_pins_that_nobody_reads_are_a_problem_and_those_of_the_template_are_none": Need.POLICIES,
     "tests/chart/test_install.py::"
     "test_the_policy_of_the_chart_has_pods_use_their_copies": Need.POLICIES,
 }

@@ -413,6 +413,14 @@ def test_what_rewrites_pods_must_be_whole(installed: Admission, level: str, word
     assert word in finding.sentence
 
 
+def test_a_policy_of_the_beta_may_not_be_heeded_and_that_is_said() -> None:
+    found = list(admission.judge(Admission((POLICY,), (BINDING,), version="v1beta1"), (), NOW))
+
+    assert levels(found) == ["ok", "note"]
+    assert "heeded only where the API server's feature gate" in found[1].sentence
+    assert levels(admission.judge(Admission(version="v1beta1"), (), NOW)) == ["note"]
+
+
 def test_a_webhook_needs_an_authority_that_is_valid_and_a_service(authority: bytes) -> None:
     good = Admission(webhooks=(webhook(authority),), services=THERE)
     now = datetime.now(UTC)
