@@ -9,6 +9,8 @@ import pytest
 from tests.support import version_table, versions
 from tests.support.minors import GROUNDS, NEEDS, VARIABLE, Need, ground, told, unmet
 
+from reroll_dev.kubernetes import NAMES
+
 ROOT = Path(__file__).parents[1]
 ENV = {name: value for name, value in os.environ.items() if name != VARIABLE}
 
@@ -75,3 +77,5 @@ def test_the_table_in_the_guide_is_current() -> None:
     written = version_table.PAGE.read_text(encoding="utf-8")
     assert version_table.table() in written, f"run `{version_table.UPDATE}`"
     assert written == version_table.current()
+    install = (ROOT / "docs" / "install.md").read_text(encoding="utf-8")
+    assert f"[{NAMES[0]} to {NAMES[-1]}](guides/install-chart.md#older-clusters)" in install
