@@ -46,6 +46,7 @@ def test_a_run_says_what_did_not_apply_and_why() -> None:
     assert len(said) == 1 + len([need for need in NEEDS.values() if need is not Need.STREAMS])
     assert all(line.startswith("did not apply: tests/") for line in said[1:])
     assert said[1].endswith(": no MutatingAdmissionPolicy is in force")
+    assert told({VARIABLE: "1.36-switched"})[1].endswith(": there are no streaming lists")
 
 
 def test_both_kinds_of_lists_and_every_way_to_rewrite_pods_are_tried() -> None:
