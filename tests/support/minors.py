@@ -84,6 +84,8 @@ class Need(Enum):
 NEEDS: dict[str, Need] = {
     "tests/kube/test_watch.py::"
     "test_the_right_to_watch_is_enough_for_a_streaming_list": Need.STREAMS,
+    "tests/kube/test_watch_faults.py::"
+    "test_a_first_list_succeeds_after[a silent connection-streaming list]": Need.STREAMS,
     "tests/scenarios/test_pins.py::test_all_modes_give_the_same_pods[policy]": Need.POLICIES,
     "tests/scenarios/test_pins.py::"
     "test_odd_pins_stop_no_pod_and_good_ones_beside_them_count[policy]": Need.POLICIES,
