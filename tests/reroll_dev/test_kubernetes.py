@@ -1,13 +1,15 @@
 """The versions of Kubernetes that a cluster can be of."""
 
 import re
+from argparse import Namespace
 
 import pytest
 from tests.reroll_dev.toys import Told, script
 
+from reroll.cli.errors import CommandError
 from reroll_dev import kubernetes, programs
 from reroll_dev.binaries import ALL, ensure, find, of
-from reroll_dev.cli.build import _minor
+from reroll_dev.cli.build import _minor, check_version
 from reroll_dev.errors import DevClusterError
 from reroll_dev.kubernetes import MINORS, Minor, Switches, named
 
@@ -52,6 +54,14 @@ def test_an_unknown_version_is_told_with_those_there_are() -> None:
     ):
         named("1.32")
     assert _minor("1.34") is named("1.34")
+
+
+def test_a_real_node_is_of_the_newest_alone() -> None:
+    check_version(Namespace(node=True, kubernetes=kubernetes.NEWEST))
+    check_version(Namespace(node=True, kubernetes=None))
+    check_version(Namespace(node=False, kubernetes=OLDER))
+    with pytest.raises(CommandError, match="a kubelet must not be newer than its API server"):
+        check_version(Namespace(node=True, kubernetes=OLDER))
 
 
 def test_the_user_s_folder_counts_for_a_version_that_was_asked_for_only_if_it_has_it(

@@ -63,6 +63,7 @@ def test_what_an_api_server_lacks_is_worth_a_note_and_no_more() -> None:
     assert levels(bare) == ["ok", "note", "note", "note", "note", "note"]
     assert levels(full) == ["ok"] * 6
     assert "MutatingAdmissionPolicy v1beta1" in full[-1].sentence
+    assert full[-1].sentence.endswith("if its feature gate of that name is on")
 
 
 def test_a_kind_of_the_config_file_that_is_not_served_is_told() -> None:
