@@ -2,6 +2,7 @@
 
 import re
 from argparse import Namespace
+from pathlib import Path
 
 import pytest
 from tests.reroll_dev.toys import Told, script
@@ -65,7 +66,7 @@ def test_a_real_node_is_of_the_newest_alone() -> None:
 
 
 def test_the_user_s_folder_counts_for_a_version_that_was_asked_for_only_if_it_has_it(
-    tmp_path,
+    tmp_path: Path,
 ) -> None:
     program = script(tmp_path / "assets/kube-apiserver", "echo Kubernetes v1.36.0")
     env = {"PATH": "/bin", "KUBEBUILDER_ASSETS": str(program.parent), "HOME": str(tmp_path)}
