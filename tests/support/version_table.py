@@ -34,7 +34,7 @@ def table() -> str:
         (minor.name, minor.version.bare, _streams(minor), _rewriter(minor))
         for minor in reversed(MINORS)
     ]
-    return _table(("Kubernetes", "tested with", "streaming lists", "who rewrites pods"), rows)
+    return _table(("Kubernetes", "patch", "streaming lists", "who rewrites pods"), rows)
 
 
 def current() -> str:
