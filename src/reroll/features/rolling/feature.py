@@ -108,8 +108,9 @@ class Rolling:
         self._acting = True
         try:
             await self._backup.load()
-            for key in self.observer.world.everything():
-                self.queue.add(key, urgent=False)
+            for key, tracked in tuple(self.observer.world.workloads.items()):
+                # What it uses changed while nobody led: it has waited long enough.
+                self.queue.add(key, urgent=tracked.waiting_since is not None)
             async with asyncio.TaskGroup() as group:
                 if "Job" in self.observer.kinds and self._executor.strategies.may_recreate:
                     places = self._settings.namespaces or (None,)
