@@ -50,7 +50,10 @@ class Rolling:
         self, client: Client, clock: Clock, settings: Settings, bus: Bus, home: str
     ) -> None:
         self._settings, self._bus = settings, bus
-        self.queue: Queue[Key] = Queue(clock, share=NAMESPACE)
+        # A change that comes while hundreds are put on record finds workers, and an API server that
+        # answers in half the time; all of them are on record no later.
+        patient = max(1, settings.concurrency // 4)
+        self.queue: Queue[Key] = Queue(clock, share=NAMESPACE, patient=patient)
         self.observer = Observer(
             client, clock, settings, home, wake=self._wake, problem=_unreadable
         )
@@ -73,12 +76,12 @@ class Rolling:
         self._backup = RecordBackup(client, clock, self.observer.world, place, self._wake)
         self._stranded: Stranded[Key] = Stranded(client.outage, self._retry)
         self._acting = False
+        self._stores_known = asyncio.Event()
         self._late: dict[Key, asyncio.TimerHandle] = {}
         """Looks at rollouts that may take too long by then: nobody waits for them."""
 
     async def prepare(self) -> None:
         await self.observer.load_keys()
-        await self._watches.compare_stores()
 
     def stages(self) -> Iterator[list[Watch[Any]]]:
         silence = self._settings.watch_silence.total_seconds()
@@ -89,17 +92,25 @@ class Rolling:
     async def read(self) -> None:
         """Follow what the watches do not bring; on every replica."""
         async with asyncio.TaskGroup() as group:
+            group.create_task(self._compare_stores())
             if self._watches.row_checks:
                 group.create_task(self._watches.row_checks.run())
             group.create_task(self.observer.reader.run())
 
+    async def _compare_stores(self) -> None:
+        """While the watches list what there is: nothing depends on it before the first decision."""
+        await self._watches.compare_stores()
+        self._stores_known.set()
+
     async def act(self) -> None:
         """Roll; only where this replica is the leader."""
+        await self._stores_known.wait()
         self._acting = True
         try:
             await self._backup.load()
-            for key in self.observer.world.everything():
-                self.queue.add(key, urgent=False)
+            for key, tracked in tuple(self.observer.world.workloads.items()):
+                # What it uses changed while nobody led: it has waited long enough.
+                self.queue.add(key, urgent=tracked.waiting_since is not None)
             async with asyncio.TaskGroup() as group:
                 if "Job" in self.observer.kinds and self._executor.strategies.may_recreate:
                     places = self._settings.namespaces or (None,)
