@@ -176,7 +176,7 @@ def test_an_end_that_is_killed_anywhere_is_finished_by_the_next_command(
 ) -> None:
     chance = random.Random(17)
     inside: set[tuple[int, int | None]] = set()
-    for moment in sorted(chance.uniform(0.3, 3) for _ in range(MOMENTS // 2)):
+    for moment in sorted(chance.uniform(0.2, 2) for _ in range(MOMENTS // 2)):
         # From the second time on it finds what the kill left, which may be all of it.
         second.up(node_programs, WITH_NODE)
         assert second.status().phase is Phase.UP, moment
