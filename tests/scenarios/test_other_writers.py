@@ -74,7 +74,7 @@ def test_a_replacement_in_the_middle_of_our_rollout_rolls_again(
 ) -> None:
     """It puts the template back whose pods have the content before, and were not replaced yet."""
     web = build.deployment(uses="configmap/app", annotations=ENABLED)
-    web["spec"]["minReadySeconds"] = 3600  # So that the rollout does not end.
+    web["spec"]["minReadySeconds"] = 500  # So that the rollout does not end.
     stage.make(build.configmap("app"), web)
     controller()
     first = stage.adopted(web)
