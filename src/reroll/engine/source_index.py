@@ -82,6 +82,11 @@ class SourceIndex:
         keyed = (key for key in keys if key.namespace != home or self.rows[key.kind].keyed)
         return max(map(self.version, keyed), default=0)
 
+    def hashed(self, key: Key) -> frozenset[str]:
+        """The dialects that need the hash that their tool makes of a source."""
+        known = self._known.get(key)
+        return known.hashed if known else frozenset()
+
     def take_told(self, key: Key) -> int:
         """The version to ask for, once: if that fails, the most recent one is worth asking for."""
         known = self._known.get(key)

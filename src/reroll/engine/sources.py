@@ -260,6 +260,13 @@ class Sources(SourceIndex):
             if concerns(user, key, old, new):
                 self._notice(user, not first)
 
+    def recalled(self, key: Key, metadata: Metadata, content: Content) -> None:
+        """Its content as it was read before, of the version that its metadata tells of."""
+        known = self._known.get(key)
+        if known is not None and not known.closed:
+            known.uid = metadata.uid
+            self.content_seen(key, content, metadata.version)
+
     def gone(self, key: Key, version: int) -> None:
         if key in self._known:
             self.content_seen(key, Absence.MISSING, version)

@@ -24,4 +24,5 @@ ASSETS: tuple[Asset, ...] = (
     Asset("cert-manager-crds.yaml", CERT_MANAGER, CERTS, "deploy/crds/*.yaml"),
     Asset("sealed-secrets-crds.yaml", SEALED_SECRETS, SEALED, "helm/sealed-secrets/crds/*.yaml"),
     Asset("argocd-crds.yaml", ARGOCD, ARGO, "manifests/crds/*-crd.yaml"),
+    Asset("argocd-install.yaml", ARGOCD, ARGO, "manifests/namespace-install.yaml"),
 )
