@@ -19,6 +19,8 @@ unexport PYTHONDONTWRITEBYTECODE
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 # Tests spread over this many processes; one control plane serves them all.
 WORKERS ?= 4
+# On which versions of Kubernetes `make test-versions` tests: 1.33, 1.33-switched, …, oldest, newest, all.
+KUBERNETES ?= all
 # For how long to fuzz.
 MINUTES ?= 10
 
@@ -61,6 +63,10 @@ test-neighbours: control-plane ## The tests with Argo CD, cert-manager and Seale
 	reroll dev build --neighbours all || { echo "make: the tests with neighbours did NOT run: see above" >&2; exit 1; }
 	pytest -n 2 --dist worksteal -m neighbours tests/neighbours $(ARGS)
 	@echo "the tests with neighbours ran"
+
+.PHONY: test-versions
+test-versions: control-plane ## The core of the tests on each version of Kubernetes (KUBERNETES="oldest newest")
+	python -m tests.support.versions $(KUBERNETES) -- -n $(WORKERS) $(ARGS)
 
 .PHONY: test-browser
 test-browser: control-plane ## The dashboard in Chromium, on a real control plane

@@ -8,6 +8,7 @@ from reroll.core.model.key import Key
 from reroll.core.observe.snapshot import Absence
 from reroll.core.tables.source_kinds import SourceKind
 from reroll.engine.source_state import KnownSources
+from reroll.engine.wants import SourceContent
 
 
 class SourceIndex:
@@ -45,6 +46,11 @@ class SourceIndex:
         if any(user.namespace == source.namespace for user in users):
             return frozenset()
         return frozenset(Key(user.kind, user.namespace, "") for user in users)
+
+    def content_of(self, source: Key) -> SourceContent:
+        """The want for what it holds, at the expense of who asks for it."""
+        known = self._known.get(source)
+        return SourceContent(source, known.asker if known else "")
 
     def asks(self, key: Key) -> bool:
         """Whether it matters to somebody what the annotations of a source say."""

@@ -16,7 +16,6 @@ from reroll.engine.content import Source
 from reroll.engine.earlier import Earlier
 from reroll.engine.many import Rest, by_page, crowds, each
 from reroll.engine.observer import Observer
-from reroll.engine.wants import SourceContent
 from reroll.kube import resources
 from reroll.kube.errors import Malformed
 from reroll.kube.view import View
@@ -70,7 +69,7 @@ class SourceLists:
             self._sources.source_seen(_ROWS[kind], source, watched=False)
         except Malformed as odd:
             self._view.gaps.append(str(odd))
-            self._reader.has(SourceContent(key))
+            self._reader.has(self._sources.content_of(key))
 
     def _metadata(self, kind: str, namespace: str, name: str, stub: Stub) -> None:
         key = Key(kind, namespace, name)
@@ -88,5 +87,5 @@ class SourceLists:
                 self._sources.gone(key, rest.version)
                 self.written[key] = None
             if self._sources.content(key) is not Absence.UNREAD:
-                self._reader.has(SourceContent(key))
+                self._reader.has(self._sources.content_of(key))
                 self._sources.listed(key, rest.version)

@@ -46,6 +46,8 @@ class Workload(msgspec.Struct, frozen=True, gc=False):
     """Of the template that took effect last."""
     template: Moment
     """When its template last changed in a way that replaced its pods."""
+    crowded: bool = False
+    """It names sources at more places than one workload may: none of them is in `uses`."""
     has_annotations: bool = True
     has_template_metadata: bool = True
     has_template_annotations: bool = False
