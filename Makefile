@@ -48,7 +48,7 @@ test-slow: control-plane ## The tests that take long by nature: every kind and f
 .PHONY: test-node
 test-node: control-plane ## The tests with pods that run, on a real node; needs Linux and root
 	@reroll dev check || { echo "make: the tests on a real node did NOT run: see above" >&2; exit 1; }
-	reroll dev build --node
+	reroll dev build --node || { echo "make: the tests on a real node did NOT run: see above" >&2; exit 1; }
 	pytest -n 2 --dist worksteal -m node $(ARGS)
 	@echo "the tests on a real node ran"
 
@@ -79,8 +79,9 @@ pictures: setup ## Take the pictures of the dashboard in docs/images/dashboard; 
 
 .PHONY: test-image
 test-image: setup ## Build the Dockerfile with buildah, and compare with `make image` (about two minutes)
-	@command -v buildah >/dev/null || { echo "make: buildah is not on PATH; install it: apt-get install buildah" >&2; exit 1; }
+	@command -v buildah >/dev/null || { echo "make: the tests that build the Dockerfile did NOT run: buildah is missing; install it: apt-get install buildah" >&2; exit 1; }
 	pytest -m builder tests/builder $(ARGS)
+	@echo "the tests that build the Dockerfile ran"
 
 .PHONY: lint
 lint: setup ## Format check, lint, spelling, import contracts

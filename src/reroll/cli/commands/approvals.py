@@ -24,8 +24,7 @@ but their own.
 
   reroll approvals install
   reroll approvals install --dry-run > approvals.yaml    to keep it in Git
-  kubectl create role approver -n shop \\
-    --verb={VERB} --resource={RESOURCE}.{GROUP}
+  kubectl apply -n shop -f approver.yaml                 a Role with that verb
   reroll approvals status
   reroll approvals uninstall"""
 _ROWS = {
