@@ -4,12 +4,13 @@ import io
 import re
 import shlex
 from collections.abc import Iterator
-from contextlib import redirect_stderr, redirect_stdout
+from contextlib import redirect_stdout, suppress
 from pathlib import Path
 
 import pytest
 
 from reroll.cli.app import parser_for
+from reroll.cli.errors import CommandError
 
 ROOT = Path(__file__).parents[1]
 PAGES = [
@@ -45,13 +46,12 @@ def problem(command: str) -> str:
         words = shlex.split(shown)[1 if shown.startswith("reroll") else 2 :]
     except ValueError:
         return ""  # a text that goes on in the next line
-    said = io.StringIO()
     try:
-        with redirect_stderr(said), redirect_stdout(said):
+        with redirect_stdout(io.StringIO()), suppress(SystemExit):  # `--help` and `--version`
             parser_for(words).parse_args(words)
-    except SystemExit as end:
-        if end.code and "arguments are required" not in said.getvalue():
-            return f"`{shown}`: {said.getvalue().splitlines()[-1]}"
+    except CommandError as error:
+        if "arguments are required" not in str(error):
+            return f"`{shown}`: {error}"
     return ""
 
 

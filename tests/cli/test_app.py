@@ -1,11 +1,15 @@
 """The command line as a whole: what it lists, and what it says to a word that it does not know."""
 
+import argparse
+from collections.abc import Iterator
+
 import pytest
 from tests.support.command import reroll
 
 from reroll import __version__
 from reroll.cli.app import COMMANDS, GROUPS, parser_for, run
 from reroll.cli.errors import CommandError, Exit
+from reroll.cli.help import Help
 from reroll.cli.targets import targets, workload_target
 
 
@@ -87,3 +91,48 @@ def test_what_is_about_named_objects_does_not_offer_all_namespaces(
     done = reroll(*command, "-A")
     assert done.code == Exit.USAGE
     assert "unrecognized arguments: -A" in done.err
+
+
+def test_every_help_text_fits_eighty_columns(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+
+    def parsers(parser: argparse.ArgumentParser) -> Iterator[argparse.ArgumentParser]:
+        yield parser
+        for action in parser._actions:
+            if isinstance(action, argparse._SubParsersAction):
+                for sub in action.choices.values():
+                    yield from parsers(sub)
+
+    for parser in parsers(parser_for([], completing=True)):
+        lines = parser.format_help().splitlines()
+        assert [line for line in lines if len(line) > 80] == [], parser.prog
+
+
+def test_prose_of_help_fills_the_terminal_and_examples_stay_as_they_are() -> None:
+    text = "One sentence\nthat goes on.\n\n  an    example\n\nThe end,\nat last."
+
+    formatter = Help("x", width=60)
+    formatter.add_text(text)
+
+    assert formatter.format_help() == (
+        "One sentence that goes on.\n\n  an    example\n\nThe end, at last.\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("argv", "said"),
+    [
+        (["status", "-o", "xml"], "-o/--output: invalid choice: 'xml'"),
+        (["status", "--nope"], "unrecognized arguments: --nope"),
+        (["key"], "the following arguments are required: COMMAND"),
+        (["history", "--limit", "x"], "--limit: invalid int value: 'x'"),
+    ],
+)
+def test_wrong_usage_is_one_sentence_that_names_the_help(
+    argv: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(argv) == Exit.USAGE
+    seen = capsys.readouterr()
+    assert (seen.out, len(seen.err.splitlines())) == ("", 1)
+    assert seen.err.startswith(f"reroll: {said}")
+    assert " --help`\n" in seen.err

@@ -55,7 +55,7 @@ def test_workloads_are_named_or_selected_but_not_both():
 
 
 def test_a_selector_that_is_none_is_a_usage_error():
-    with pytest.raises(CommandError, match="is no label selector") as error:
+    with pytest.raises(CommandError, match="is not a label selector") as error:
         _ = context(selector="=,=").selection
     assert error.value.code is Exit.USAGE
 

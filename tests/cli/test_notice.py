@@ -56,5 +56,5 @@ def test_a_notice_that_there_is_not_is_told(tmp_path: Path) -> None:
 def test_a_file_that_cannot_be_used_is_told_and_nothing_is_sent(tmp_path: Path) -> None:
     done = tried(tmp_path, "file:///etc/passwd")
     assert done.code == 2
-    assert "notices[0]: to: webhook: url: is no http:// or https:// URL" in done.err
+    assert "notices[0]: to: webhook: url: is not an http:// or https:// URL" in done.err
     assert reroll("notice", "test", "team", "--config", f"{tmp_path}/none.yaml").code == 2

@@ -127,16 +127,15 @@ def rolled(name: str, strategy: str = "stamp") -> Report:
 
 
 def ended(name: str, seconds: float, reason: Reason = Reason.COMPLETE) -> Report:
-    result = Result.DONE if reason is Reason.FINISHED else Result.NOTHING
     at = AT + timedelta(seconds=seconds)
-    return msgspec.structs.replace(a_report(reason, result, name=name), at=at)
+    return msgspec.structs.replace(a_report(reason, Result.NOTHING, name=name), at=at)
 
 
 async def test_what_became_of_a_change_is_told_with_its_source_and_costs_no_event_more() -> None:
     names = [f"web-{n}" for n in range(7)]
     reports = [*map(rolled, names), *(ended(name, 12 + n) for n, name in enumerate(names))]
 
-    *rolls, source = await sent(*reports, rolled("db", "evict"), ended("db", 40, Reason.FINISHED))
+    *rolls, source = await sent(*reports, rolled("db", "evict"), ended("db", 40))
 
     assert len(rolls) == 8, "one for each roll, none for its end"
     assert (source["type"], source["reason"]) == ("Normal", "ConfigChanged")

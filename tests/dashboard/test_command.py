@@ -35,7 +35,7 @@ def test_without_the_extra_it_says_what_to_install(monkeypatch: pytest.MonkeyPat
 def test_a_number_that_is_no_port_is_wrong_usage() -> None:
     done = reroll("dashboard", "--port", "70000")
     assert done.code == Exit.USAGE
-    assert "70000 is no port" in done.err
+    assert "70000 is not a port" in done.err
 
 
 def test_a_port_that_is_taken_is_named(tmp_path: Path) -> None:
@@ -57,7 +57,7 @@ def test_a_port_that_is_taken_is_named(tmp_path: Path) -> None:
         (("--auth", "local", "--public-url", "https://a.example"), "for this machine alone"),
         (("--address", "0.0.0.0"), "for this machine alone"),
         (("--auth", "proxy"), "say from which addresses with --proxy-from"),
-        (("--auth", "proxy", "--proxy-from", "x"), "--proxy-from: 'x' is no address"),
+        (("--auth", "proxy", "--proxy-from", "x"), "--proxy-from: 'x' is neither an address"),
         (("--auth", "token", "--public-url", "a.example"), "--public-url: 'a.example' is no"),
         (("--auth", "token", "--tls-cert-file", "a"), "go together"),
         (

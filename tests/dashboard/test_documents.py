@@ -163,7 +163,7 @@ async def test_what_no_workload_uses_cannot_be_changed_from_here(action: str) ->
     ("fields", "said"),
     [
         ({"until": "yesterday"}, "until: &#39;yesterday&#39; is neither a time nor a duration"),
-        ({"reason": "true"}, "is no reason"),
+        ({"reason": "true"}, "is not a reason"),
         ({"name": "none"}, "There is no Deployment shop/none any more"),
         ({"reason": "x" * 501}, "at most 500 characters"),
     ],

@@ -104,7 +104,7 @@ async def test_a_form_of_one_user_does_nothing_for_another() -> None:
 
 @pytest.mark.parametrize("text", ["10.0.0.300", "proxy.example", "", "10.0.0.0/33"])
 def test_what_is_no_address_is_a_sentence(text: str) -> None:
-    with pytest.raises(TrustError, match="no address and no network"):
+    with pytest.raises(TrustError, match="neither an address nor a network"):
         networks([text])
 
 

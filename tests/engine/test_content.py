@@ -62,7 +62,7 @@ def test_data_that_is_no_map_of_texts_is_malformed_and_quoted_nowhere(data: byte
     raw = b'{"metadata":{"namespace":"shop","name":"app"},"data":%s}' % data
     source = msgspec.json.decode(raw, type=Source)
 
-    with pytest.raises(Malformed, match="its data is no map of texts") as told:
+    with pytest.raises(Malformed, match="its data is not a map of texts") as told:
         content(source, None, Moment())
     assert (told.value.namespace, told.value.name) == ("shop", "app")
 

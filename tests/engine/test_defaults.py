@@ -223,8 +223,8 @@ def test_a_bad_value_on_a_source_is_told_to_its_users_and_the_rest_counts() -> N
             '"false"'
         ),
         (
-            "annotation reroll.dev/max-parallel on ConfigMap shop/app: 'some' is none of \"all\", "
-            '"one", "doubling", a number, or a percentage like "10%"'
+            "annotation reroll.dev/max-parallel on ConfigMap shop/app: 'some' is not one of "
+            '"all", "one", "doubling", a number, or a percentage like "10%"'
         ),
         (
             "annotation reroll.dev/revisions on ConfigMap shop/app: 'no' is neither \"true\" nor "

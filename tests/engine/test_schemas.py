@@ -65,7 +65,7 @@ def test_every_ready_row_fits_the_definition_of_its_kind(row: Kind) -> None:
         pytest.param(
             {"login": crds.ONE_KEY},
             {"references": [{"source": "secret", "path": "spec.login[*].name"}]},
-            "references[0].path: spec.login is no list; take [*] out",
+            "references[0].path: spec.login is not a list; take [*] out",
             id="[*] without a list",
         ),
         pytest.param(

@@ -252,7 +252,7 @@ async def test_a_server_without_tls_is_a_sentence():
 
 @pytest.mark.parametrize("url", ["ftp://x/", "nonsense", "http://"])
 async def test_what_is_no_url_is_a_sentence(url):
-    with pytest.raises(ValueError, match="is no http:// or https:// URL"):
+    with pytest.raises(ValueError, match="is not an http:// or https:// URL"):
         await fetch("GET", url, seconds=30)
 
 

@@ -51,7 +51,7 @@ async def test_a_file_that_is_being_replaced_does_not_cost_the_old_token(tmp_pat
 
 @pytest.mark.parametrize(
     ("content", "sentence"),
-    [(None, "No such file or directory"), (b"", "it is empty"), (b"\xff\xfe", "it is no text")],
+    [(None, "No such file or directory"), (b"", "it is empty"), (b"\xff\xfe", "it is not text")],
 )
 async def test_a_token_file_that_cannot_be_used_is_a_sentence(tmp_path, content, sentence):
     path = tmp_path / "token"

@@ -201,7 +201,7 @@ def test_strict_writes_nothing_either() -> None:
 def test_a_name_that_no_annotation_can_have_is_refused(name: str) -> None:
     end = reroll("render", f"--annotation={name}", input=stream(WEB))
     assert (end.code, end.out) == (Exit.USAGE, "")
-    assert "is no name of an annotation; write e.g. checksum.reroll.dev/config" in end.err
+    assert "is not the name of an annotation; write e.g. checksum.reroll.dev/config" in end.err
 
 
 def test_a_key_that_can_be_guessed_is_refused(tmp_path: Path) -> None:

@@ -103,7 +103,7 @@ def test_the_environment_can_name_the_file(config: Path, monkeypatch: pytest.Mon
         ([{"kind": "M", "template": "a..b"}], "'a..b' is not a path; write e.g. spec.files[*]"),
         (
             [{"kind": "M", "references": [{"source": "Pod", "path": "spec.a"}]}],
-            "'Pod' is no kind of source; use configmap, secret",
+            "'Pod' is not a kind of source; use configmap, secret",
         ),
     ],
 )

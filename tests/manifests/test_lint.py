@@ -63,13 +63,17 @@ def test_each_problem_is_a_line_with_its_place_and_a_suggestion(tmp_path: Path) 
     ("stream", "told"),
     [
         (on(NAMESPACE, enable="true"), "Namespace shop means nothing; did you mean reroll.dev/ena"),
-        (on(NAMESPACE, strategy="roll"), "on Namespace shop: 'roll' is no strategy"),
+        (on(NAMESPACE, strategy="roll"), "on Namespace shop: 'roll' is not a strategy"),
         (on(SOURCE, sok="1m"), "on ConfigMap app means nothing; did you mean reroll.dev/soak?"),
         (on(SOURCE, soak="long"), "on ConfigMap app: 'long' is not a duration"),
         (on(SOURCE, ignore="yes"), "on ConfigMap app: 'yes' is neither"),
         (on(SOURCE, names="perhaps"), "on ConfigMap app: 'perhaps' is neither \"always\" nor"),
         (on(OTHER, enabledd="true"), "on Service web means nothing"),
         (on(DEPLOYMENT, sources="pod/x"), "annotation reroll.dev/sources on Deployment shop/web"),
+        (
+            on(DEPLOYMENT, enable="true").replace("  namespace: shop\n", ""),
+            "on Deployment web means nothing; did you mean reroll.dev/enabled?",
+        ),
         (
             DEPLOYMENT % ("{}", '{reroll.dev/enabled: "true"}'),
             "on the pod template of Deployment shop/web means nothing there; put it on the Depl",
@@ -100,7 +104,7 @@ def test_every_annotation_of_the_tables_passes_with_its_example() -> None:
     done = lint("---\n".join(streams))
 
     assert (done.code, done.err) == (0, ""), done.out
-    assert done.out == f"{len(streams)} objects, no problem\n"
+    assert done.out == f"{len(streams)} objects, no problems\n"
 
 
 def test_what_a_tool_puts_on_every_object_is_right_where_it_is_read() -> None:
@@ -138,4 +142,4 @@ def test_kinds_of_a_config_file_are_workloads_too(tmp_path: Path) -> None:
 
     assert lint(stream).code == 0, "nobody knows what it is"
     done = lint(stream, "--config", str(config))
-    assert (done.code, "is no strategy" in done.out) == (2, True), done.err
+    assert (done.code, "is not a strategy" in done.out) == (2, True), done.err

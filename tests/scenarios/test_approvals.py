@@ -144,7 +144,7 @@ def test_the_api_server_lets_only_those_approve_who_may_and_with_their_own_name(
 
     assert "whoever may write a source may approve it" in guard("status").out
     assert guard("install").code == Exit.OK
-    assert "only who has the verb approve" in guard("status").out
+    assert "only those with the verb approve" in guard("status").out
     mine = f"{CONTENT} by {name_of(stage, approver)}"
     numbers = count()  # What is there already is no change.
     eventually(lambda: write(editor, approved=f"{next(numbers):032x} by x"), "it is in force")

@@ -106,7 +106,7 @@ def test_a_wrong_path_names_itself_and_what_is_there_instead(
     has = "spec has no tmplate; it has appConfig, credentials, podAnnotations, replicas, settings"
     wanted = {
         f"{widget}template: {has}",
-        f"{widget}references[0].path: spec.credentials is no list; take [*] out",
+        f"{widget}references[0].path: spec.credentials is not a list; take [*] out",
         f"{widget}paused: spec.settings is of the type string, not boolean",
         f"{widget}health.replicas: spec.replicas has no count; it is of the type integer",
         "AppConfig.example.com: resource: AppConfig is not appconfig; it is appconfigs",

@@ -100,14 +100,14 @@ def test_an_installation_that_is_well_has_no_problem(
     assert told(own, "problem") == []
     assert f"rolling: {account} has all" in " ".join(told(own, "ok"))
 
-    # One that died does not renew its Lease, and one that is somewhere else tells no metrics.
+    # One that died does not renew its Lease, and one that is somewhere else serves no metrics.
     running.kill()
     dead = eventually(
         lambda: (found := doctor(*metrics)).code and told(found, "problem", "Lease") and found,
         "that nobody renews the Lease is told",
     )
-    assert "who has not renewed it since" in told(dead, "problem", "Lease")[0]
-    assert f"http://{web.address}/metrics tells no metrics" in told(dead, "problem", "metrics")[0]
+    assert "which has not renewed it since" in told(dead, "problem", "Lease")[0]
+    assert f"http://{web.address}/metrics serves no metrics" in told(dead, "problem", "metrics")[0]
     assert dead.code == Exit.UNWELL
 
 
@@ -245,15 +245,15 @@ def test_where_nothing_is_installed_that_is_said(
 
     assert done.code == Exit.UNWELL
     [missing] = told(done, "problem", "Deployment")
-    assert "there is no controller" in missing
+    assert "no controller was found" in missing
     assert f"Lease {namespace}/reroll does not exist" in told(done, "note", "Lease")[0]
     assert "does not exist" in told(done, "note", "digest key")[0]
-    assert "no metrics were looked at" in told(done, "note", "metrics")[0]
+    assert "metrics were not read" in told(done, "note", "metrics")[0]
     where = ("-n", namespace, "--controller-namespace", namespace, "--kubeconfig")
     seen = in_terminal("doctor", "-q", *where, kubeconfig_of(cluster, "admin"), columns=70)
     assert seen.code == Exit.UNWELL
     assert seen.widest <= 70
-    assert "there is no controller" in seen.text
+    assert "no controller was found" in seen.text
 
 
 def test_annotations_that_it_does_not_read_are_counted_and_said_to_be_left_alone(
@@ -360,9 +360,9 @@ def test_who_may_see_little_is_told_what_was_not_looked_at(
 
     notes = " ".join(told(done, "note"))
     assert "may not ask about others; grant `create` on subjectaccessreviews" in notes
-    assert "may not be read, which is as it should be" in notes
-    assert "not looked at: statefulsets.apps in namespace" in notes
-    assert "what rewrites pods was not looked at" in notes
+    assert "may not be read; few people should be able to" in notes
+    assert "not checked: statefulsets.apps in namespace" in notes
+    assert "what rewrites pods was not checked" in notes
     lines = reroll("doctor", "-q", "-n", stage.namespace, "--kubeconfig", nobody)
     assert lines.err == ""
     assert all(line.split(":")[0] != "ok" for line in lines.out.splitlines()[:-1])

@@ -2,12 +2,23 @@
 
 from collections.abc import Callable
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.scenarios.on_canary import is_ready
-from tests.scenarios.stage import ENABLED, Controller, Stage, a, again, alone, eventually, for_kinds
+from tests.scenarios.stage import (
+    ENABLED,
+    Controller,
+    Stage,
+    Web,
+    a,
+    again,
+    alone,
+    eventually,
+    for_kinds,
+)
 from tests.support import build
 from tests.support.impatient import IMPATIENT
 
@@ -40,6 +51,12 @@ class Evictions:
 @pytest.fixture
 def evictions(audit: Callable[..., list[dict[str, Any]]], reroll_kubeconfig: Path) -> Evictions:
     return Evictions(audit, reroll_kubeconfig)
+
+
+@pytest.fixture
+def page(web: Web) -> Web:
+    """Where the controller serves its metrics."""
+    return web
 
 
 def several(kind: Kind) -> dict[str, int]:
@@ -131,8 +148,9 @@ def test_a_workload_that_replaces_pods_only_on_delete_is_rolled_by_evictions(
 
 
 def test_a_disruption_budget_is_honoured_and_the_roll_goes_on_when_it_allows(
-    stage: Stage, controller: Start, evictions: Evictions
+    stage: Stage, controller: Start, evictions: Evictions, page: Web
 ) -> None:
+    complete = 'reroll_rollouts_total{result="complete"}'
     web = build.deployment(uses="configmap/app", annotations=EVICT, replicas=2)
     budget = {
         "apiVersion": "policy/v1",
@@ -140,7 +158,7 @@ def test_a_disruption_budget_is_honoured_and_the_roll_goes_on_when_it_allows(
         "metadata": {"name": "web", "namespace": stage.namespace},
         "spec": {"minAvailable": 2, "selector": {"matchLabels": {"app": "web"}}},
     }
-    first = begin(stage, controller, web, budget)
+    first = begin(stage, partial(controller, *page.flags), web, budget)
     stage.api.wait_for(
         path_of(budget), lambda seen: seen.get("status", {}).get("currentHealthy") == 2
     )
@@ -151,11 +169,13 @@ def test_a_disruption_budget_is_honoured_and_the_roll_goes_on_when_it_allows(
     eventually(lambda: stage.events(web, "EvictionRefused"), "an Event says what it waits for")
     assert uids(stage.pods(web)) == uids(old)
     assert evictions() == []
+    assert page.metrics()[complete] == 0, "no pod was replaced yet"
 
     stage.api.patch(path_of(budget), {"spec": {"minAvailable": 1}})
     finished(stage, web)
     replaced(stage, web, old)
     assert len(evictions()) == 2
+    eventually(lambda: page.metrics()[complete] == 1, "it is complete once, at its end")
 
 
 def test_a_replacement_that_does_not_get_ready_is_told_and_the_roll_goes_on_when_it_does(

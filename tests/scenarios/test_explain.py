@@ -71,7 +71,7 @@ def test_a_workload_that_rolled_says_why_and_who_changed_what(
     assert lines[4] == (
         f"It is opted in by annotation reroll.dev/enabled on {where} (dialect reroll)."
     )
-    assert "because of configmap/app#level (level)." in lines[5]
+    assert "because of configmap/app (level)." in lines[5]
     assert "GATE" not in done.out
     assert "GATE" in explain("deployment/web", "--gates").out
     app = source(facts, "app")

@@ -96,7 +96,7 @@ def test_every_list_has_every_form(shop: Stage, run: Run) -> None:
     columns = {name: run(name, *args, "-o", "wide").out for name, args in LISTS.items()}
     assert "STRATEGY" in columns["plan"]
     assert "READY" in columns["sync"]
-    assert "TOLD BY" in columns["history"]
+    assert "KNOWN FROM" in columns["history"]
     refused = run("status", "-o", "xml")
     assert (refused.code, refused.out) == (Exit.USAGE, "")
 

@@ -105,7 +105,7 @@ def test_what_nobody_uses_is_found_and_what_something_else_uses_is_not(
 
     blind = graph("--orphans", identity=kubeconfig_for(READ, None))
     assert "nobody uses it" not in blind.out
-    assert "what nobody uses cannot be told" in blind.err
+    assert "what nothing uses is not known" in blind.err
 
 
 def test_pictures_and_texts_for_other_programs(shop: Stage, graph: Callable[..., Finished]) -> None:

@@ -120,7 +120,7 @@ def test_without_records_nothing_is_known_and_a_wrong_name_is_told(
 ) -> None:
     stage.make(build.deployment("web"))
 
-    assert history().out.startswith("Nothing is known: ")
+    assert history().out.startswith("No history: ")
     wrong = history("deployment/wbe")
     assert (wrong.code, wrong.out) == (1, "")
     assert f"there is no Deployment wbe in namespace {stage.namespace}; did" in wrong.err

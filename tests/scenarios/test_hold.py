@@ -88,7 +88,7 @@ def test_what_does_not_exist_cannot_be_held(stage: Stage, hold: Command, release
 
     for command in (hold, release):
         done = command("deployment/checkot")
-        assert done.code == Exit.FAILED
+        assert (done.code, done.out) == (Exit.FAILED, "")
         assert (
             f"there is no Deployment {stage.namespace}/checkot; did you mean deployment/checkout?"
             in done.err
@@ -111,7 +111,7 @@ USAGE = {
     ("--until", "tomorrow"): "'tomorrow' is neither a time nor a duration",
     ("--until", "2020-01-01T00:00:00Z"): "2020-01-01T00:00:00Z is over already",
     ("--until", "0s"): "0s is over already",
-    ("--reason", "false"): "is no reason; say it in words",
+    ("--reason", "false"): "is not a reason; say it in words",
 }
 
 

@@ -76,7 +76,7 @@ def test_a_key_is_rotated_without_a_roll_and_no_change_is_lost(
         assert late.code == Exit.TIMED_OUT
         assert "is the controller running" in late.err
         assert [len(seen.of(one)) for one in (web, sts, plain)] == [1, 1, 1]
-        assert f"{newest} would be taken out" in key("prune", "--dry-run").err
+        assert f"{newest} would be removed" in key("prune", "--dry-run").err
         assert newest in ids(stage)
         kept = key("prune")
         assert kept.code == Exit.FAILED
@@ -245,7 +245,7 @@ def test_a_rotation_says_what_it_lacks_and_writes_nothing(
 ) -> None:
     missing = key("status")
     assert missing.code == Exit.FAILED
-    assert "does not exist; the controller makes it when it starts" in missing.err
+    assert "does not exist; the controller creates it when it starts" in missing.err
     secret = build.secret("reroll-digest-key", {"one": "x" * 32})
     stage.make(secret)
     secrets = {"apiGroups": [""], "resources": ["secrets"], "verbs": ["get", "patch"]}

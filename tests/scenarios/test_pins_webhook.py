@@ -171,7 +171,7 @@ def test_an_api_server_that_takes_a_policy_and_does_not_heed_it_is_found_out(
         done = reroll("pins", "install", *where)
         assert done.code == 1
         assert f"{GROUP}/v1beta1 MutatingAdmissionPolicy" in done.out
-        assert "does not heed it" in done.err
+        assert "does not apply it" in done.err
         assert "(nothing is installed)" in reroll("pins", "status", *where).out
     finally:
         other.down()

@@ -93,7 +93,7 @@ def test_the_blast_radius_of_a_change_is_known_before_it_is_made(
         },
     }
     assert "horse" not in found.out + found.err
-    assert "`reroll diff` tells" in found.err
+    assert "`reroll diff` shows" in found.err
 
     controller()
     numbers = {one: stage.record(which)["n"] for one, which in (("web", web), ("one", one_key))}

@@ -111,7 +111,7 @@ def test_a_helm_upgrade_leaves_old_pods_their_old_config(
 
 
 def test_what_cannot_be_rendered_stops_helm(helm: Tool) -> None:
-    with pytest.raises(AssertionError, match="is no name of an annotation"):
+    with pytest.raises(AssertionError, match="is not the name of an annotation"):
         helm("template", CHART, *post_renderer("--annotation=a b"), identity=None)
 
 
@@ -240,10 +240,10 @@ BAD_LISTS: dict[str, tuple[str, dict[str, Any]]] = {
         {"items": [build.configmap(), build.configmap()]},
     ),
     "an unknown option": ("there is no", {"functionConfig": {**AS_RENDER, "spec": {"x": 1}}}),
-    "a config of another kind": ("none of ours", {"functionConfig": {"kind": "Pod"}}),
+    "a config of another kind": ("not one of ours", {"functionConfig": {"kind": "Pod"}}),
     "a config that is no object": ("has to be an object", {"functionConfig": "names"}),
     "a value that is none": (
-        "is none of",
+        "is not one of",
         {"functionConfig": {**AS_RENDER, "spec": {"hash": "x"}}},
     ),
 }

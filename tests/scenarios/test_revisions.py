@@ -13,6 +13,7 @@ from tests.support.faultproxy import FaultProxy
 from tests.support.faults import ALL_OF_THEM, Answer, Cut, Match
 
 from reroll.core.tables.kinds import KINDS, Kind
+from reroll.core.tables.reasons import Reason
 from reroll.settings.table import Settings
 from reroll_dev.api import path_to
 
@@ -62,6 +63,8 @@ def test_copies_come_first_and_pins_after_and_content_that_comes_back_has_the_sa
         "app.kubernetes.io/managed-by": "reroll",
     }
     assert "annotations" not in metadata
+    [event] = eventually(lambda: stage.events(web, "Pinned"), "an Event tells of the first pin")
+    assert event["message"] == f"{Reason.PINNED.sentence}: configmap/app, secret/db"
     if kind.revisions:
         owned_right(stage, web)
 

@@ -173,7 +173,11 @@ def test_what_a_budget_refuses_is_in_the_way(stage: Stage, controller: Start, te
         return bool(obstacle and obstacle["reason"] == "EvictionRefused")
 
     eventually(refused, "the refusal is in the way")
-    assert tell("status")["workloads"][0]["obstacle"]["reason"] == "EvictionRefused"
+    [status] = tell("status")["workloads"]
+    assert status["obstacle"]["reason"] == "EvictionRefused"
+    # What the status of the Deployment says: no pod was replaced yet.
+    assert status["rollout"]["state"] == "progressing"
+    assert [one for one in results(tell) if one] == ["progressing"]
 
 
 def test_what_replaces_no_pods_never_says_that_it_did(

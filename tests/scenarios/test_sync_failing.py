@@ -316,7 +316,7 @@ USAGE = {
     ("--rollback-on-failure",): "--rollback-on-failure needs --wait",
     ("--max-parallel", "2"): "--max-parallel needs --wait",
     ("--timeout", "soon"): "--timeout: 'soon' is not a duration",
-    ("-l", "a in b", "-A"): "is no label selector",
+    ("-l", "a in b", "-A"): "is not a label selector",
     ("deployment/web", "-l", "a=b"): "name workloads, or select them with -l or -A; not both",
     ("web",): "'web' names no workload",
 }

@@ -116,7 +116,10 @@ def test_a_job_is_not_lost_with_a_run_that_ends_before_it_is_there_again(
     late = sync("--timeout", "2s", identity=fault_proxy.kubeconfig())
 
     assert late.code == Exit.TIMED_OUT, late.out + late.err
-    assert "; it is written down, and the next `reroll sync` or a controller goes on" in late.out
+    assert (
+        "; it is stored in the cluster, and the next `reroll sync` or a controller continues"
+        in late.out
+    )
     assert f"not over within 2s; run it again to go on: {name}" in late.err
 
     with started(stage.namespace, fault_proxy.kubeconfig()) as (process, err):
@@ -125,8 +128,8 @@ def test_a_job_is_not_lost_with_a_run_that_ends_before_it_is_there_again(
         process.send_signal(signal.SIGINT)
         rest = err.read()
     assert process.returncode == Exit.INTERRUPTED
-    assert f"{name} is being recreated: it is written down" in rest
-    assert "in the cluster" not in rest
+    assert f"{name} is being recreated: it is stored in the cluster" in rest
+    assert "goes on in the cluster" not in rest
     assert (jobs(stage), len(kept(stage))) == ([], 1)
 
     stage.change("ConfigMap", "app", key="newer")

@@ -5,9 +5,13 @@ from tests.scenarios.rolling import Command
 from tests.scenarios.stage import ENABLED, PATIENCE, STAMP, Stage
 from tests.scenarios.test_rollout_kind import referring, template_only
 from tests.support import build
+from tests.support.command import reroll
 from tests.support.settled import is_noticed
+from tests.support.tools import kubeconfig_of
 
 from reroll.cli.errors import Exit
+from reroll.core.decide.wording import MADE
+from reroll_dev.cluster import DevCluster
 
 pytestmark = pytest.mark.usefixtures("rollouts")
 
@@ -46,6 +50,34 @@ def test_a_rollout_that_waits_for_a_person_is_told(stage: Stage, sync: Command) 
 
     assert done.code == Exit.TIMED_OUT
     assert "1 of 2 pods are new (paused: CanaryPauseStep)" in done.out
+
+
+def test_an_aborted_rollout_is_a_failure_though_nothing_is_to_roll(
+    stage: Stage, sync: Command, cluster: DevCluster
+) -> None:
+    steps = [{"setWeight": 50}, {"pause": {}}]
+    web = build.rollout(uses="configmap/app", annotations=ENABLED, replicas=2, steps=steps)
+    stage.make(build.configmap("app"), web)
+    stage.settled(web)
+    sync()
+    stage.change("ConfigMap", "app", key="new")
+    assert sync().code == Exit.OK
+    stage.api.wait_for(stage.path(web), _waits, timeout=PATIENCE)
+
+    stage.api.patch(f"{stage.path(web)}/status", {"status": {"abort": True}})
+    stage.api.wait_for(
+        stage.path(web), lambda one: one["status"].get("phase") == "Degraded", timeout=PATIENCE
+    )
+    done = sync("--wait", "--timeout", "5m", "-o", "json")
+
+    [told] = done.json["workloads"]
+    assert (done.code, told["result"]) == (Exit.FAILED, "failed"), done.out + done.err
+    assert "abort" in told["detail"]
+    where = ("-n", stage.namespace, "--controller-namespace", stage.namespace, "-o", "json")
+    login = ("--kubeconfig", kubeconfig_of(cluster, "admin"))
+    found = reroll("explain", "rollout/web", *where, *login).json
+    assert found["rollout"]["state"] == "failing"
+    assert MADE not in found["message"]
 
 
 def _waits(web: build.Object) -> bool:

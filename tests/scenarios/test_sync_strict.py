@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from tests.scenarios.revised import REVISIONS
 from tests.scenarios.rolling import Command, a_web, that_fails
 from tests.scenarios.stage import ENABLED, Controller, Stage, a, alone, eventually
 from tests.support import build
@@ -228,20 +229,32 @@ def test_what_the_controller_rolled_goes_back_with_all_that_rolled_for_the_same_
         stage.quiet(one)
 
 
+@pytest.mark.thorough
+@pytest.mark.parametrize(
+    ("annotations", "said"),
+    [
+        (ENABLED, "pods that start from now on read it"),
+        (REVISIONS, "it stays there until a source changes again"),
+    ],
+    ids=["without revisions", "with revisions"],
+)
 def test_a_failed_pipeline_that_is_run_again_fails_again(
-    stage: Stage, sync: Command, plan: Command
+    stage: Stage, sync: Command, plan: Command, annotations: dict[str, str], said: str
 ) -> None:
     stage.make(build.configmap())
-    web = that_fails(stage, a_web(), "crashloop")
+    web = a_web()
+    web["metadata"]["annotations"] = dict(annotations)
+    that_fails(stage, web, "crashloop")
     sync()
+    sync("--wait")
     stage.change("ConfigMap", "app", key="broken")
     assert sync(*LONG, "--rollback-on-failure").code == Exit.ROLLED_BACK
 
     for args in (("--wait",), (), ("--dry-run",)):
         again = sync(*args, "-o", "json")
         assert (again.code, again.json["result"]) == (Exit.FAILED, "declined"), args
-    assert "pods that start from now on read it" in sync("--wait").out
-    assert "Declined" in plan("--all").out
+    assert said in sync("--wait").out
+    assert said in plan("--all").out
 
     stage.change("ConfigMap", "app", key="value")
     assert sync("--dry-run").code == Exit.OK

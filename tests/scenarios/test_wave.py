@@ -154,7 +154,7 @@ def test_extra_sources_roll_and_those_of_other_namespaces_need_consent(
         f"{other.namespace}/shy does not exist, or does not let namespace" in told
         for told in problems
     )
-    assert any("'x/y/z' is no name" in told for told in problems)
+    assert any("'x/y/z' is not a name" in told for told in problems)
 
 
 def test_sources_say_whether_they_count(stage: Stage, controller: Start) -> None:

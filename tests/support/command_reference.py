@@ -17,9 +17,9 @@ UPDATE = "python -m tests.support.command_reference"
 INTRODUCTION = f"""\
 # Commands
 
-<!-- Generated from the parsers: do not edit. `{UPDATE}` writes it anew. -->
+<!-- Generated from the parsers: do not edit. `{UPDATE}` rewrites it. -->
 
-`reroll --version` prints the version, and `--help` after any command tells what stands here.
+`reroll --version` prints the version, and `--help` after any command prints what is on this page.
 How a command ends is in [exit codes](exit-codes.md).
 """
 

@@ -20,7 +20,7 @@ UPDATE = "python -m tests.support.dashboard_reference"
 INTRODUCTION = f"""\
 # The dashboard's documents
 
-<!-- Generated from the documents: do not edit. `{UPDATE}` writes it anew. -->
+<!-- Generated from the documents: do not edit. `{UPDATE}` rewrites it. -->
 
 Every page of [`reroll dashboard`](../guides/dashboard.md) is also a JSON document below `/api/v1`, for the browser that has a session.
 Lists take `?page=2`, most of them `?namespace=shop`.

@@ -17,10 +17,10 @@ UPDATE = "python -m tests.support.injection_reference"
 INTRODUCTION = f"""\
 # Injection
 
-<!-- Generated from the definition: do not edit. `{UPDATE}` writes it anew. -->
+<!-- Generated from the definition: do not edit. `{UPDATE}` rewrites it. -->
 
 An `Injection` (`reroll.dev/v1alpha1`) keeps a piece of Secrets and ConfigMaps in a field of another object.
-The [guide](../guides/injection.md) tells how it behaves; `kubectl explain injection.spec` tells what stands here.
+The [guide](../guides/injection.md) says how it behaves; `kubectl explain injection.spec` shows what is on this page.
 """  # noqa: E501  pages have one sentence a line
 
 
@@ -38,7 +38,7 @@ def reference() -> str:
         *_fields("status"),
         "## Conditions",
         _table(("condition", "is true with the reasons"), reasons),
-        "With other [reasons](reasons.md) only `Ready` is false, and tells which.",
+        "With other [reasons](reasons.md) only `Ready` is false, and says why.",
         "## What the API server refuses",
         "Beside what does not fit the types above:",
         _table(("rule", "message"), rules),

@@ -32,7 +32,7 @@ def _head(manifest: Mapping[str, Any], name: str) -> Iterator[str]:
     if manifest.get("kind") != "Plugin":
         yield "kind is not Plugin"
     if not _NAME.fullmatch(name):
-        yield f"{name!r} is no name"
+        yield f"{name!r} is not a name"
     if (manifest.get("metadata") or {}).get("name") != name:
         yield "metadata.name is not that of the file"
 

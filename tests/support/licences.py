@@ -16,7 +16,7 @@ PAGE = ROOT / "docs" / "reference" / "licences.md"
 UPDATE = "python -m tests.support.licences"
 HEAD = f"""# Licences
 
-<!-- Generated from the packages' metadata: do not edit. `{UPDATE}` writes it anew. -->
+<!-- Generated from the packages' metadata: do not edit. `{UPDATE}` rewrites it. -->
 
 Reroll is under the Apache License 2.0.
 What a controller has installed beside it, as each package says of itself:

@@ -19,9 +19,9 @@ UPDATE = "python -m tests.support.notice_reference"
 INTRODUCTION = f"""\
 # Notices
 
-<!-- Generated from the tables: do not edit. `{UPDATE}` writes it anew. -->
+<!-- Generated from the tables: do not edit. `{UPDATE}` rewrites it. -->
 
-Rows `notices:` of the [config file](settings.md), {MOST} at most; the [guide](../guides/notices.md) tells how they behave.
+Rows `notices:` of the [config file](settings.md), {MOST} at most; the [guide](../guides/notices.md) says how they behave.
 
 ```yaml
 notices:

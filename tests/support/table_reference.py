@@ -34,7 +34,7 @@ from reroll.settings.table import SETTINGS
 FOLDER = Path(__file__).parents[2] / "docs" / "reference"
 GRAFANA = FOLDER.parents[1] / "deploy" / "grafana"
 UPDATE = "python -m tests.support.table_reference"
-MARK = f"<!-- Generated from the tables: do not edit. `{UPDATE}` writes it anew. -->"
+MARK = f"<!-- Generated from the tables: do not edit. `{UPDATE}` rewrites it. -->"
 
 
 def _page(title: str, introduction: str, *parts: str) -> str:
@@ -68,7 +68,7 @@ def settings() -> str:
         "`--log-level debug` is `REROLL_LOG_LEVEL=debug` in the environment and `log-level: debug` in the file.\n"
         "A setting that cannot be used is named, with what to write instead; all of them at once.\n"
         "Seven more keys of the file are rows: `kinds` and `sources` add [kinds that Reroll does not know](../guides/custom-kinds.md), "
-        "[`policies`](#policies) and [`limits`](#limits) are about how a change propagates, [`windows`](#windows) and [`gates`](#gates) about when it may, and [`notices`](notices.md) about who is told."
+        "[`policies`](#policies) and [`limits`](#limits) are about how a change propagates, [`windows`](#windows) and [`gates`](#gates) about when it may, and [`notices`](notices.md) about who gets messages."
     )
     return _page("Settings", introduction, example, *parts, *_policies(), *_windows(), *_gates())
 

@@ -13,6 +13,7 @@ import sys
 from collections.abc import Sequence
 from functools import partial
 from types import ModuleType
+from typing import NoReturn
 
 from reroll import __version__
 from reroll.cli.errors import CommandError, Exit
@@ -21,48 +22,48 @@ from reroll.cli.sentences import warn
 GROUPS: dict[str, dict[str, str]] = {
     # heading of `reroll --help` -> name -> what it says of the command
     "Look, and change nothing": {
-        "status": "each workload that is opted in: last roll, rollout, what holds it",
+        "status": "each opted-in workload: last roll, rollout, what holds it",
         "explain": "why a workload rolls or does not, in plain sentences",
-        "windows": "when rolls may begin: what is open, until when, what opens next",
+        "windows": "when rolls may start: what is open, until when, what opens next",
         "plan": "what would roll now, or if a change were made",
         "audit": "which running pods have stale configuration now",
         "history": "what rolled, when, why, and who had changed what",
-        "graph": "who uses which ConfigMaps and Secrets: a tree or a picture",
+        "graph": "which workloads use which ConfigMaps and Secrets",
         "doctor": "check an installation, and say what to do",
-        "dashboard": "what rolls, what is held and why, in a browser",
+        "dashboard": "what is rolling, what is held and why, in a browser",
     },
     "Roll, or keep from rolling": {
-        "sync": "roll what is stale now, once, and wait for it",
-        "restart": "replace the pods of workloads, with a reason, and wait",
+        "sync": "roll what is stale, once, and wait for it",
+        "restart": "replace the pods of workloads, give a reason, and wait",
         "hold": "keep workloads, a namespace, a source or everything from rolling",
         "release": "end a hold; what was held back rolls now",
-        "approve": "let workloads roll with what a source holds",
-        "reject": "keep workloads from rolling with what a source holds",
-        "promote": "roll a workload with what its canary tries, now",
-        "abort": "remove the canary of a workload, which stays as it is",
-        "revisions": "what each revision has, and going back to one",
+        "approve": "let workloads roll with the content of a source",
+        "reject": "keep workloads from rolling with the content of a source",
+        "promote": "roll a workload now, with the configuration of its canary",
+        "abort": "remove a workload's canary, and leave the workload as it is",
+        "revisions": "list the revisions of a workload, or go back to one",
     },
     "Manifests, without a controller": {
         "render": "write checksums into manifests on their way to the cluster",
         "lint": "find annotations in manifests that do nothing",
-        "diff": "which workloads a render would roll, because of which keys",
-        "attach": "after a deploy: let revisions own the configs they use",
-        "gc": "delete the content-named configs that nothing uses",
+        "diff": "which workloads a render would roll, and because of which keys",
+        "attach": "after a deploy, make revisions own the configs they use",
+        "gc": "delete content-named configs that nothing uses",
     },
     "Run and administer": {
-        "run": "the controller: roll workloads when their configuration changes",
-        "pins": "have pods start with the config of their own revision",
-        "approvals": "have the API server guard approvals",
-        "notice": "try whether a notice gets through, and what each would be told",
-        "key": "the keys for digests of Secrets: which are in use, and a new one",
+        "run": "run the controller",
+        "pins": "make pods start with the config of their own revision",
+        "approvals": "make the API server guard approvals",
+        "notice": "send a test notice, or preview what each receiver would get",
+        "key": "show, rotate or prune the keys for digests of Secrets",
         "crds": "print the CustomResourceDefinition of Injections",
-        "migrate": "move from Reloader or Wave: what they do, as settings of Reroll",
+        "migrate": "move from Reloader or Wave: their settings as Reroll's",
         "completion": "print the completion script for your shell",
         "version": "print the version",
     },
     "Try and test": {
-        "demo": "the main job, live, on a control plane of its own",
-        "dev": "a real control plane on this machine",
+        "demo": "show the main job live, on a control plane of its own",
+        "dev": "run a real control plane on this machine",
     },
 }
 COMMANDS = {name: summary for group in GROUPS.values() for name, summary in group.items()}
@@ -73,24 +74,36 @@ DEVELOPMENT = frozenset(("demo", "dev"))
 """Commands of the distribution reroll-dev."""
 
 
+class Parser(argparse.ArgumentParser):
+    """Wrong usage is a sentence, as every other error is."""
+
+    asked = ""
+    """The command that is named, where the parser of all commands has something to say."""
+
+    def error(self, message: str) -> NoReturn:
+        said = message.removeprefix("argument ")
+        raise CommandError(f"{said}; see `{self.asked or self.prog} --help`", Exit.USAGE)
+
+
 def parser_for(argv: Sequence[str], *, completing: bool = False) -> argparse.ArgumentParser:
     """The parser; a command's arguments are added only if `argv` names it, or while completing.
 
     A command that comes first is the only one: who runs it waits for no other.
     """
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="reroll",
         usage="reroll [-h] [--version] COMMAND ...",
         description="Rolls Kubernetes workloads when the ConfigMaps and Secrets they use change.",
-        epilog="\n\n".join([*map(_group, GROUPS), "`reroll COMMAND --help` tells more."]),
+        epilog="\n\n".join([*map(_group, GROUPS), "`reroll COMMAND --help` has the details."]),
         formatter_class=_WHILE_BUILT,
     )
     parser.add_argument("--version", action="version", version=f"reroll {__version__}")
     commands = parser.add_subparsers(
         prog="reroll", dest="command", metavar="COMMAND", help=argparse.SUPPRESS
     )
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.formatter_class = _for_people
     named = next((word for word in argv if not word.startswith("-")), None)
+    parser.asked = f"reroll {named}" if named in COMMANDS else ""
     only = () if completing else [name for name in argv[:1] if name in COMMANDS]
     for name in only or COMMANDS:
         sub = commands.add_parser(
@@ -103,8 +116,15 @@ def parser_for(argv: Sequence[str], *, completing: bool = False) -> argparse.Arg
             command = _load(name)
             command.configure(sub)
             sub.set_defaults(implementation=command)
-        sub.formatter_class = argparse.RawDescriptionHelpFormatter
+        sub.formatter_class = _for_people
     return parser
+
+
+def _for_people(prog: str) -> argparse.HelpFormatter:
+    """How help is laid out, loaded where somebody asks for it."""
+    from reroll.cli.help import Help
+
+    return Help(prog)
 
 
 def _group(heading: str) -> str:

@@ -140,7 +140,8 @@ class Context:
         selector = parse_selector(text)
         if selector is None:
             raise CommandError(
-                f'-l: {text!r} is no label selector; use e.g. "team=shop,tier!=batch"', Exit.USAGE
+                f'-l: {text!r} is not a label selector; use e.g. "team=shop,tier!=batch"',
+                Exit.USAGE,
             )
         return selector
 
@@ -181,6 +182,7 @@ class Context:
         self, view: View, *, supposing: bool = False, make_key: bool = False
     ) -> "Listing":
         """The engine's listing of the selected workloads, see `Listing.fill`."""
+        from reroll.answers.namespaces import namespaces
         from reroll.engine.listing import Listing
         from reroll.engine.listing_keys import KeyMissingError
 
@@ -195,6 +197,8 @@ class Context:
         except KeyMissingError as error:
             raise CommandError(str(error)) from None
         known, lent = (*listing.workloads, *listing.others), listing.world.lenders.lent()
+        if view.namespace and not known:
+            await namespaces(view.again())
         selection.check(known, view.gaps, lent, listing.owned, view.namespace)
         return listing
 

@@ -6,6 +6,7 @@ from datetime import datetime
 from reroll.answers.explain.document import Explained, copies
 from reroll.answers.explain.explain import Source, State
 from reroll.answers.explain.standing import standings
+from reroll.answers.history.history import beside
 from reroll.cli.show import Table
 from reroll.cli.times import ago
 from reroll.core.decide.chains import Answer
@@ -83,7 +84,7 @@ def _recorded(explained: Explained, now: datetime) -> str:
     if record.rolled is None:
         return f"{text}, and was never rolled by Reroll."
     keys = f" ({', '.join(record.keys)})" if record.keys else ""
-    because = f", because of {', '.join(record.by)}{keys}" if record.by else ""
+    because = f", because of {beside(record.by, record.keys or ())}{keys}" if record.by else ""
     done = _DONE.get(record.how, "it last rolled")
     return f"{text}; {done} {ago(record.rolled, now)}{because}."
 

@@ -28,22 +28,22 @@ def add_flags(
 
 def add_controller_flags(parser: argparse.ArgumentParser) -> None:
     """Whose decisions these are."""
-    group = parser.add_argument_group("engine")
+    group = parser.add_argument_group("controller")
     group.add_argument(
         "--controller-namespace",
         metavar="NAME",
-        help="where the controller runs (also $REROLL_NAMESPACE; default: it is looked for)",
+        help="where the controller runs (also $REROLL_NAMESPACE; default: found by itself)",
     )
     group.add_argument(
         "--lease",
         metavar="NAME",
-        help="the controller with this Lease, where a namespace has several (also $REROLL_LEASE)",
+        help="the controller with this Lease, if its namespace has several (also $REROLL_LEASE)",
     )
     group.add_argument(
         "--config",
         metavar="FILE",
-        help="settings to decide with instead of the controller's own (also $REROLL_CONFIG, and "
-        "every $REROLL_… of `reroll run`)",
+        help="settings to use instead of the controller's own (also $REROLL_CONFIG, and every "
+        "$REROLL_… of `reroll run`)",
     )
 
 
@@ -52,13 +52,13 @@ def add_config_flag(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--config",
         metavar="FILE",
-        help="the controller's settings, for the kinds that they add (also $REROLL_CONFIG)",
+        help="the controller's config file, for the kinds that it adds (also $REROLL_CONFIG)",
     )
 
 
 def add_dry_run_flag(parser: argparse.ArgumentParser, help_: str = "") -> None:
     parser.add_argument(
-        "--dry-run", action="store_true", help=help_ or "write nothing, say what would be"
+        "--dry-run", action="store_true", help=help_ or "write nothing; say what would happen"
     )
 
 

@@ -29,8 +29,8 @@ from reroll.pipeline.run import NOT_LOST, Begin, Run
 from reroll.pipeline.work import Options, Stage, Work
 
 EXITS = (
-    "exit codes: 0 rolled, or nothing to do (with --exit-code: 4); 1 failed, declined since\n"
-    "an earlier failure, held by a missing source, or not all could be seen; 2 wrong usage;\n"
+    "exit codes: 0 rolled, or nothing to do (4 with --exit-code); 1 failed, declined after an "
+    "earlier failure, held by a missing source, or not everything could be read; 2 wrong usage; "
     "5 rolled back; 6 timed out; 130 Ctrl-C"
 )
 EVENTS_WITHIN = 5.0
@@ -43,7 +43,7 @@ def add_flags(parser: argparse.ArgumentParser, *, wait: bool) -> None:
         group.add_argument(
             "--wait",
             action="store_true",
-            help="wait until every workload is complete and ready, also where nothing is to roll",
+            help="wait until every workload is complete and ready, even if it did not roll",
         )
     group.add_argument(
         "--timeout",
@@ -56,24 +56,22 @@ def add_flags(parser: argparse.ArgumentParser, *, wait: bool) -> None:
         type=int,
         default=0,
         metavar="N",
-        help="rollouts under way at once; needs --wait (default: all)",
+        help="at most N rollouts at once; needs --wait (default: all)",
     )
     group.add_argument(
         "--rollback-on-failure",
         action="store_true",
-        help="if one fails, go back to the revision before, with all that rolled for the same "
-        "change",
+        help="if a rollout fails, roll back everything that rolled for the same change",
     )
     group.add_argument(
         "--fail-fast",
         action=argparse.BooleanOptionalAction,
         default=True,
-        help="a new pod in a crash loop is a failure at once (default), rather than when the time "
-        "is up",
+        help="fail as soon as a new pod is in a crash loop (default), not only when the time is up",
     )
     group.add_argument("--junit", metavar="FILE", help="write the results as JUnit XML")
     group.add_argument(
-        "--exit-code", action="store_true", help="end with 4 if there was nothing to do"
+        "--exit-code", action="store_true", help="exit with 4 if there was nothing to do"
     )
 
 

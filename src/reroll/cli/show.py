@@ -24,14 +24,14 @@ PROGRAMS = frozenset((JSON, YAML))
 
 
 def add_output_flag(parser: argparse.ArgumentParser, forms: Sequence[str] = LISTS) -> None:
-    told = {WIDE: "more columns, nothing shortened", NAME: "only KIND/NAME"}
-    notes = [f"{form}: {told[form]}" for form in forms if form in told]
+    about = {WIDE: "more columns, nothing shortened", NAME: "only KIND/NAME"}
+    notes = [f"{form}: {about[form]}" for form in forms if form in about]
     parser.add_argument(
         "-o",
         "--output",
         choices=forms,
         default=forms[0],
-        help="; ".join([*notes, f"(default: {forms[0]})"]),
+        help=" ".join(filter(None, ("; ".join(notes), f"(default: {forms[0]})"))),
     )
 
 

@@ -33,7 +33,7 @@ def add_watch_flag(parser: argparse.ArgumentParser) -> None:
         "-w",
         "--watch",
         action="store_true",
-        help="go on until Ctrl-C: a live table; in a pipe, a line for each change",
+        help="keep watching until Ctrl-C: a live table, or in a pipe a line for each change",
     )
 
 

@@ -34,8 +34,7 @@ PATIENCE = 2.0
 """Seconds that an Event waits for rolls at most."""
 ROLLED = ("", "rolled")
 COMPLETE = "complete"
-_COMPLETE = frozenset((Reason.COMPLETE, Reason.FINISHED))
-_ENDED = _COMPLETE | {Reason.HEALTHY, Reason.FAILING, Reason.STUCK, Reason.UNDONE}
+_ENDED = frozenset((Reason.COMPLETE, Reason.HEALTHY, Reason.FAILING, Reason.STUCK, Reason.UNDONE))
 TERMINATING = "NamespaceTerminating"
 """The cause of a refusal to make anything in a namespace that is being deleted."""
 log = Log("reroll.events")
@@ -174,7 +173,7 @@ class Recorder(Sink):
         if report.reason not in _ENDED:
             return
         began = self._began.pop(report.key, {})
-        for source, at in began.items() if report.reason in _COMPLETE else ():
+        for source, at in began.items() if report.reason is Reason.COMPLETE else ():
             seconds = (report.at - at).total_seconds()
             name = f"{report.key.kind} {report.key.name} after {seconds:.0f}s"
             self._gather_for((source,), COMPLETE, name)

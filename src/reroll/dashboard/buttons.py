@@ -75,15 +75,15 @@ def crowd(seen: Overview, keys: Collection[Key]) -> str:
 def approves(seen: Overview, waiting: Collection[Key]) -> str:
     return (
         f"Pods are replaced: {crowd(seen, waiting)} may roll with this content, at the pace that "
-        "is set. It is good for this content alone; a further change waits again."
+        "is set. It covers this content only; the next change waits again."
     )
 
 
 def rejects(waiting: Collection[Key]) -> str:
     stay = "stays as it is" if len(waiting) == 1 else "stay as they are"
     return (
-        f"Nothing rolls: {counted(len(waiting), 'workload')} {stay}, with your name and reason "
-        "wherever that is told. A further change waits for an approval of its own."
+        f"Nothing rolls: {counted(len(waiting), 'workload')} {stay}, and your name and reason "
+        "are shown. The next change waits for an approval of its own."
     )
 
 
@@ -104,7 +104,7 @@ def calls_urgent(seen: Overview, behind: Collection[Key]) -> str:
     now = f"Pods are replaced: {crowd(seen, behind)} may roll at once. " if behind else ""
     return (
         f"{now}Its changes pass windows, freezes, soak times, cooldowns and approvals, until that "
-        "is taken away; never a hold, and never a stop."
+        "is removed; never a hold, and never a stop."
     )
 
 

@@ -47,7 +47,7 @@ def _origin(url: str) -> str:
     is_bare = parts.path in {"", "/"} and not (parts.query or parts.fragment or parts.username)
     if parts.scheme not in _PORTS or not parts.hostname or port == -1 or not is_bare:
         raise HostError(
-            f"{url!r} is no address of a dashboard; write it as https://reroll.example.com, "
+            f"{url!r} is not the address of a dashboard; write it as https://reroll.example.com, "
             "without a path"
         )
     name = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname

@@ -125,7 +125,7 @@ def _refusal(call: Call, origin: str) -> Response | None:
 
 
 def _no_form() -> Response:
-    return PlainTextResponse("This is no form, or it is too large.", 413)
+    return PlainTextResponse("This is not a form, or it is too large.", 413)
 
 
 async def _read_form(call: Call, receive: Receive) -> bool:

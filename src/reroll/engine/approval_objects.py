@@ -47,8 +47,8 @@ def policy(name: str = NAME, rows: Iterable[SourceKind] = CONFIGS) -> list[Manif
             {
                 "expression": f"!({_any(map(_touched, (APPROVED, REJECTED, URGENT)))} || "
                 f"{_weakened()}) || {_ALLOWED}",
-                "message": f"only who has the verb {VERB} on {RESOURCE}.{GROUP} here may approve, "
-                "reject, lift an approval, or call a source urgent",
+                "message": f"only those with the verb {VERB} on {RESOURCE}.{GROUP} here may "
+                "approve, reject, lift an approval, or call a source urgent",
                 "reason": "Forbidden",
             },
             {

@@ -229,7 +229,7 @@ def values_of(source: Source, *, are_encoded: bool) -> dict[str, bytes]:
     except UNREADABLE:
         place = source.metadata
         raise Malformed(
-            "its data is no map of texts", namespace=place.namespace, name=place.name
+            "its data is not a map of texts", namespace=place.namespace, name=place.name
         ) from None
     return values
 

@@ -16,6 +16,7 @@ from reroll.core.decide.plan import Plan
 from reroll.core.model.key import Key, Problem
 from reroll.core.model.metadata import Manifest, pods_there
 from reroll.core.model.record import Record, write
+from reroll.core.observe.health import State
 from reroll.core.observe.snapshot import Snapshot
 from reroll.core.observe.workload import workload
 from reroll.core.tables.reasons import Reason
@@ -163,13 +164,21 @@ class Executor:
         report = self._reports.of(Turn(turn.snapshot, plan), Result.HELD)
         return Outcome((report,), step.seconds)
 
+    def _ended(self, key: Key) -> tuple[Report, ...]:
+        """That pods were replaced one by one is the end of it, if the last one is ready too."""
+        health = self._world.health.get(key)
+        is_over = health is not None and health.state is State.DONE
+        is_judged = self._world.propagation.governs(key)
+        return self.completed(key).reports if is_over and not is_judged else ()
+
     def _finished(self, turn: Turn, step: Step) -> Outcome:
         plan, record, delay = turn.plan, turn.plan.record, None
         if isinstance(step, Done):
             turn, delay = turn._replace(pods=step.pods), step.again
         if plan.reason is Reason.CONTINUED:
             done = Plan(Reason.FINISHED, Reason.FINISHED.sentence)
-            return Outcome((self._reports.of(Turn(turn.snapshot, done), Result.DONE),))
+            report = self._reports.of(Turn(turn.snapshot, done), Result.DONE)
+            return Outcome((report, *self._ended(turn.key)))
         reports = self._reports.of_roll(turn)
         if not plan.has(Patch) or plan.reason.held:
             return Outcome(reports, 0.0 if delay is None else delay)

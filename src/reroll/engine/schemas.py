@@ -137,7 +137,7 @@ _UNTOLD = msgspec.Raw(b"{}")
 def _missing(path: Path, taken: int, here: _Schema) -> str:
     above, wanted = shown(path[:taken]), path[taken]
     if wanted == EACH:
-        return f"{above} is no list; take [{EACH}] out"
+        return f"{above} is not a list; take [{EACH}] out"
     if here.items:
         return f"{above} is a list; write {above}[{EACH}]"
     names = sorted(here.properties or ())

@@ -199,25 +199,26 @@ class World:
         """How its rollout goes, and what follows from that; whether a verdict may depend on it."""
         is_judged, record = self._is_judged(kind, tracked), tracked.workload.record
         rolled = isinstance(record, Record) and record.rolled is not None
+        is_left = getattr(record, "todo", None) is not None  # Such a roll is no new generation.
         before = self.health.get(key)
-        news = self.health.fold(kind, key, manifest, rolled=rolled, judged=is_judged)
+        news = self.health.fold(kind, key, manifest, rolled=rolled, judged=is_judged or is_left)
         self.propagation.refresh(key)
         if not is_judged and self.propagation.governs(key):
             news = self.health.fold(kind, key, manifest, judged=True)
             self.propagation.refresh(key)
-        return news and (self._is_judged(kind, tracked) or self._is_over(key, before))
+        return news and (self._is_judged(kind, tracked) or self._is_over(key, before, is_left))
 
     def _is_judged(self, kind: Kind, tracked: Tracked) -> bool:
         if self.propagation.governs(tracked.workload.key):
             return True
         return is_within(kind, tracked.workload, tracked.policy)
 
-    def _is_over(self, key: Key, before: Health | None) -> bool:
+    def _is_over(self, key: Key, before: Health | None, is_left: bool) -> bool:
         """Whether a rollout that nobody judges failed, or recovered; that one succeeded is told."""
         now = self.health.get(key)
         if now is None or before is None or now.state is before.state:
             return False
-        if now.state is State.DONE and not before.is_over:
+        if now.state is State.DONE and not before.is_over and not is_left:
             self._completed(key)
         return State.FAILED in {now.state, before.state}
 

@@ -103,7 +103,7 @@ async def fetch(
     """
     parts = _parts(url)
     if parts is None:
-        raise ValueError(f"{url} is no http:// or https:// URL")
+        raise ValueError(f"{url} is not an http:// or https:// URL")
     trust = trusting() if parts.scheme == "https" else None
     pool = Pool(Address.of(url), always=_ALWAYS)
     async with asyncio.timeout(seconds):

@@ -74,7 +74,7 @@ class TokenFile:
         except OSError as error:
             problem = error.strerror or "it cannot be read"
         except UnicodeDecodeError:
-            problem = "it is no text"
+            problem = "it is not text"
         if self._last is not None:  # being replaced this moment; the old token is good for a while
             return self._last.token
         raise AuthError(f"token file {self._path} cannot be used: {problem}")

@@ -39,7 +39,7 @@ def _text(value: Any) -> str:
 
 def _hash(value: Any) -> Hash:
     if value not in [*Hash]:
-        raise ValueError(f"is none of {', '.join(Hash)}")
+        raise ValueError(f"is not one of {', '.join(Hash)}")
     return Hash(value)
 
 
@@ -96,7 +96,7 @@ def _settings(config: Any) -> dict[str, Any]:
     field = {("ConfigMap", ""): "data", (KIND, GROUP): "spec"}.get((str(kind), group))
     if config and field is None:
         raise BadInputError(
-            f"functionConfig: {kind} of {group or 'v1'!r} is none of ours; use a ConfigMap with "
+            f"functionConfig: {kind} of {group or 'v1'!r} is not one of ours; use a ConfigMap with "
             f"`data`, or a {KIND} of {GROUP}/v1alpha1 with `spec`"
         )
     settings = config.get(field) or {} if field else {}

@@ -41,7 +41,7 @@ class Said(NamedTuple):
 async def whoami(view: View) -> str:
     me = await own_name(view.client)
     if not me:
-        raise RefusedError("the API server does not tell who you are, so nothing can be approved")
+        raise RefusedError("the API server does not say who you are, so nothing can be approved")
     return me
 
 
@@ -54,8 +54,8 @@ async def content_of(
         if current:
             return current
         raise RefusedError(
-            f"the content of {source} cannot be told here, because the digest key of the "
-            "controller may not be read; name it with --content, as `Unapproved` tells it"
+            f"the content of {source} is not known here, because the controller's digest key may "
+            "not be read; name it with --content, as `Unapproved` shows it"
         )
     word = given.strip().lower()
     if not held and re.fullmatch(CONTENT, word):
@@ -68,7 +68,7 @@ async def content_of(
             f"{source} does not hold the content {given[:80]!r} now; it holds {current}"
         )
     raise RefusedError(
-        f"--content: {given[:80]!r} is no id of a content; it has 32 characters", is_usage=True
+        f"--content: {given[:80]!r} is not the id of a content; it has 32 characters", is_usage=True
     )
 
 

@@ -64,7 +64,7 @@ def value_of(until: str | None, reason: str, now: datetime) -> str:
     """What the annotation says."""
     why = " ".join(reason.split())
     if why.lower() in {"true", "false"}:
-        raise HoldError(f"--reason: {reason!r} is no reason; say it in words")
+        raise HoldError(f"--reason: {reason!r} is not a reason; say it in words")
     if until is None:
         return why or "true"
     length = parse_duration(until)

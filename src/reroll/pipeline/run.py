@@ -33,7 +33,7 @@ from reroll.pipeline.work import Options, Stage, Work
 TIDY_WITHIN = timedelta(seconds=10)
 _JOINED = frozenset((Stage.NOTHING, Stage.RECORDED, Stage.HELD, Stage.DECLINED))
 _REASONS = {reason.word: reason for reason in Reason}
-NOT_LOST = "it is written down, and the next `reroll sync` or a controller goes on"
+NOT_LOST = "it is stored in the cluster, and the next `reroll sync` or a controller continues"
 Begin = Callable[["Run", Work, datetime], Awaitable[None]]
 """Makes a workload roll before its deadline, and says in the work what came of it."""
 Act = Callable[[], Awaitable[Outcome]]

@@ -94,7 +94,7 @@ def _other_names(given: Any) -> Texts:
         if name not in known:
             raise ValueError(f"renames {name!r}; only these have other names: {', '.join(known)}")
         if not _ANNOTATION.fullmatch(other):
-            raise ValueError(f"renames {name} to {other!r}, which is no name of an annotation")
+            raise ValueError(f"renames {name} to {other!r}, which is not the name of an annotation")
     return tuple(pairs)
 
 

@@ -106,7 +106,9 @@ def _parse(row: Setting, given: Any, tables: Tables) -> Any:
     """The value, or a `ValueError` whose text says what to write instead."""
     if row.choices:
         if str(given) not in row.choices:
-            raise ValueError(f"is none of {', '.join(choice for choice in row.choices if choice)}")
+            raise ValueError(
+                f"is not one of {', '.join(choice for choice in row.choices if choice)}"
+            )
         return str(given)
     if row.type in OF_TABLES:
         return OF_TABLES[row.type](given, tables)

@@ -61,7 +61,7 @@ class Settings(msgspec.Struct, frozen=True):
         ),
     ] = ()
     exclude_namespaces: Annotated[
-        Texts, About(SCOPE, "never these namespaces; globs", "kube-*")
+        Texts, About(SCOPE, "leave these namespaces alone; globs", "kube-*")
     ] = ()
     namespace_selector: Annotated[
         LabelSelector, About(SCOPE, "only namespaces with these labels", "team=shop")
@@ -76,7 +76,7 @@ class Settings(msgspec.Struct, frozen=True):
         KindNames, About(SCOPE, "leave these kinds of workloads alone", "Job,CronJob")
     ] = KindNames(())
     exclude_sources: Annotated[
-        SourceKinds, About(SCOPE, "no change of these kinds of sources rolls anything", "Secret")
+        SourceKinds, About(SCOPE, "changes of these kinds of sources roll nothing", "Secret")
     ] = SourceKinds(())
     dialects: Annotated[
         DialectNames,
@@ -94,15 +94,15 @@ class Settings(msgspec.Struct, frozen=True):
             "reloader.stakater.com/auto=example.com/auto",
         ),
     ] = OtherNames(())
-    auto_all: Annotated[bool, About(SCOPE, "every workload is in, unless it opted out", "true")] = (
-        False
-    )
+    auto_all: Annotated[
+        bool, About(SCOPE, "every workload is opted in, unless it opts out", "true")
+    ] = False
 
     injections: Annotated[
         bool,
         About(
             SCOPE,
-            "keep pieces of ConfigMaps and Secrets in other objects, where Injections ask for it; needs their CRD, see `reroll crds`",
+            "write values of ConfigMaps and Secrets into other objects, as Injections say; needs their CRD, see `reroll crds`",
             "true",
         ),
     ] = False
@@ -111,39 +111,43 @@ class Settings(msgspec.Struct, frozen=True):
         Literal["", "stamp", "env", "restart", "evict", "notify"],
         About(
             ROLL,
-            "how workloads roll that do not say; kinds that cannot do it do what is usual for them",
+            "default strategy of workloads; a kind that cannot do it uses its own default",
             "restart",
         ),
     ] = ""
     reloader_strategy: Annotated[
         Literal["env-vars", "annotations"],
-        About(ROLL, "what marks a roll of a workload with Reloader's annotations", "annotations"),
+        About(ROLL, "what a roll writes to a workload with Reloader's annotations", "annotations"),
     ] = "env-vars"
     reload_on_create: Annotated[
         bool,
-        About(ROLL, "a source that appears rolls workloads with Reloader's annotations", "true"),
+        About(ROLL, "roll workloads with Reloader's annotations when a source is created", "true"),
     ] = False
     reload_on_delete: Annotated[
         bool,
-        About(ROLL, "a source that goes away rolls them, as far as pods can start without", "true"),
+        About(ROLL, "roll them when a source is deleted that pods can start without", "true"),
     ] = False
     foreign_hashes: Annotated[
         Literal["same", "secrets-keyed", "keyed"],
         About(
             ROLL,
-            "the hashes in marks of other tools: the same as theirs, keyed where a Secret is hashed, which gives no weak password away, or all keyed; those of sources of other namespaces always are",
+            "hashes in the marks of other tools: the same as theirs, keyed where they cover a Secret, so that no weak password can be guessed, or all keyed; those of sources of other namespaces always are",
             "same",
         ),
     ] = "secrets-keyed"
     mounts: Annotated[
         Literal["frozen", "live"],
-        About(ROLL, "whether a plain volume mount rolls a workload that does not say", "live"),
+        About(
+            ROLL,
+            "whether plain volume mounts roll a workload by default (frozen) or not (live)",
+            "live",
+        ),
     ] = "frozen"
     pins: Annotated[
         Literal["auto", "admission", "template"],
         About(
             ROLL,
-            "how pods of workloads with revisions come to use their copies: `admission` when a pod is made, `template` by names in the pod template",
+            "how pods of workloads with revisions get their copies: `admission` when a pod is created, `template` by names in the pod template",
             "template",
         ),
     ] = "auto"
@@ -152,62 +156,62 @@ class Settings(msgspec.Struct, frozen=True):
     )
     debounce_limit: Annotated[
         timedelta,
-        About(ROLL, "longest that a source which keeps changing can put a roll off", "1m"),
+        About(ROLL, "longest time that a source that keeps changing can delay a roll", "1m"),
     ] = timedelta(seconds=10)
     concurrency: Annotated[int, About(ROLL, "workloads worked on at once", "64")] = 64
-    rate: Annotated[float, About(ROLL, "rolls per second, over a longer time", "20")] = 100.0
+    rate: Annotated[float, About(ROLL, "rolls per second in the long run", "20")] = 100.0
     burst: Annotated[
-        int, About(ROLL, "rolls that may start at once before the rate counts", "50")
+        int, About(ROLL, "rolls that may start at once before the rate applies", "50")
     ] = 500
 
     max_parallel: Annotated[
         Parallel,
         About(
             PACE,
-            "how many of the workloads that a change concerns may be under way at once: `all`, `one`, a number, a percentage, or `doubling`",
+            "how many of the workloads that a change affects may roll at once: `all`, `one`, a number, a percentage, or `doubling`",
             "10%",
         ),
     ] = ALL
     soak: Annotated[
         timedelta,
-        About(PACE, "how long each has to stay healthy before it counts as healthy", "2m"),
+        About(PACE, "how long a workload has to stay healthy before it counts as healthy", "2m"),
     ] = timedelta()
     deadline: Annotated[
         timedelta | None,
         About(
             PACE,
-            "an unfinished rollout counts as failed after this time; without it, by its `progressDeadlineSeconds`, else after ten minutes",
+            "time after which an unfinished rollout counts as failed; without it, `progressDeadlineSeconds`, or ten minutes",
             "15m",
             SECOND,
         ),
     ] = None
     on_failure: Annotated[
         Literal["", "hold", "rollback", "continue"],
-        About(PACE, "what it means for a change if a workload fails with it", "rollback"),
+        About(PACE, "what happens to a change when a workload fails with it", "rollback"),
     ] = ""
     cooldown: Annotated[
-        timedelta, About(PACE, "least time between two rolls of one workload", "5m")
+        timedelta, About(PACE, "shortest time between two rolls of a workload", "5m")
     ] = timedelta()
     max_rolls: Annotated[
-        Rolls, About(PACE, "most rolls of one workload in a time; `0/1h` for any number", "10/1h")
+        Rolls, About(PACE, "most rolls of a workload in a time; `0/1h` for no limit", "10/1h")
     ] = USUAL_ROLLS
 
     features: Annotated[
         FeatureNames,
         About(
             RUN,
-            "what workloads may ask for beside rolling, and what it needs rights for",
+            "what workloads may ask for besides rolling; the controller needs rights for each",
             "evict,revisions",
         ),
     ] = FeatureNames(tuple(one.value for one in OPTIONAL if one in DEFAULT))
     leader_election: Annotated[
-        bool, About(RUN, "elect a leader by a Lease, so that several replicas can run", "false")
+        bool, About(RUN, "elect a leader with a Lease, so that several replicas can run", "false")
     ] = True
     lease: Annotated[
         str, About(RUN, "name of the Lease; give each installation its own", "reroll-team-a")
     ] = "reroll"
     lease_duration: Annotated[
-        timedelta, About(RUN, "how long a dead leader is waited for", "15s", SECOND)
+        timedelta, About(RUN, "how long to wait for a dead leader", "15s", SECOND)
     ] = timedelta(seconds=7)
     digest_key: Annotated[
         str,
@@ -220,7 +224,7 @@ class Settings(msgspec.Struct, frozen=True):
         Address,
         About(
             RUN,
-            "address for /healthz and /readyz alone, so that those who ask for metrics do not stand before the kubelet; empty: none",
+            "address for /healthz and /readyz alone, so that scrapers of metrics cannot delay the kubelet; empty: none",
             ":8081",
         ),
     ] = Address("")
@@ -236,7 +240,7 @@ class Settings(msgspec.Struct, frozen=True):
         Hosts,
         About(
             RUN,
-            "names and addresses by which the API server calls it (default: of its Service)",
+            "names and addresses by which the API server calls the webhook (default: those of its Service)",
             "reroll-webhook.reroll.svc",
         ),
     ] = Hosts(())
@@ -244,7 +248,7 @@ class Settings(msgspec.Struct, frozen=True):
         str,
         About(
             RUN,
-            "file with the authorities that sign the client certificate of the API server; empty: none is asked for",
+            "file with the authorities that sign the API server's client certificate; empty: no certificate is required",
             "/etc/reroll/client-ca.crt",
         ),
     ] = ""
@@ -258,13 +262,13 @@ class Settings(msgspec.Struct, frozen=True):
     ] = "auto"
     log_level: Annotated[
         Literal["debug", "info", "warning", "error"],
-        About(RUN, "least severe line to print", "debug"),
+        About(RUN, "lowest level to log", "debug"),
     ] = "info"
     grace: Annotated[
-        timedelta, About(RUN, "longest time to finish what is under way when asked to stop", "10s")
+        timedelta, About(RUN, "longest time to finish work when asked to stop", "10s")
     ] = timedelta(seconds=10)
     watch_silence: Annotated[
-        timedelta, About(RUN, "a watch that was silent for so long is opened again", "2m", SECOND)
+        timedelta, About(RUN, "reopen a watch that was silent for this long", "2m", SECOND)
     ] = timedelta(seconds=100)
 
     tables: Tables = TABLES

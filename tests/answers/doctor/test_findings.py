@@ -403,7 +403,7 @@ def authority() -> bytes:
         (Admission((POLICY,)), "problem", "has no binding"),
         (Admission(webhooks=(webhook(None),), services=THERE), "problem", "no caBundle"),
         (Admission(webhooks=(webhook(b"x"),), services=THERE), "problem", "no certificate"),
-        (Admission(unseen="rights"), "note", "was not looked at"),
+        (Admission(unseen="rights"), "note", "was not checked"),
     ],
 )
 def test_what_rewrites_pods_must_be_whole(installed: Admission, level: str, word: str) -> None:

@@ -2,7 +2,14 @@
 
 from datetime import UTC, datetime, timedelta
 
-from reroll.answers.history.history import RecordCopy, history, keys_of, source_of, sources_of
+from reroll.answers.history.history import (
+    RecordCopy,
+    beside,
+    history,
+    keys_of,
+    source_of,
+    sources_of,
+)
 from reroll.core.model.key import Key
 from reroll.core.model.record import Record
 from reroll.core.observe.provenance import Write, Writes
@@ -143,6 +150,14 @@ def test_a_restart_is_shown_with_its_reason() -> None:
     [found] = history([RecordCopy(WEB, restarted)], [said], {})
 
     assert (found.message, found.origin) == ("new kernel", "record")
+
+
+def test_keys_that_are_shown_are_not_named_twice() -> None:
+    assert beside(["configmap/app#level"], ["level"]) == "configmap/app"
+    assert beside(["configmap/app#level", "secret/db"], ["level"]) == "configmap/app, secret/db"
+    assert beside(["configmap/app#a", "configmap/app#b"], ["a", "b"]) == "configmap/app"
+    assert beside(["configmap/app#level"], []) == "configmap/app#level"
+    assert beside(["configmap/app#!level"], ["level"]) == "configmap/app#!level"
 
 
 def test_entries_of_records_are_read_back() -> None:

@@ -162,7 +162,7 @@ def test_a_reloader_that_handles_everybody_has_everybody_in() -> None:
         ("plain", ("reloader",)),
         ("both", ("reloader", "wave")),
     ]
-    assert members[0].because == ("Reloader is told to handle every workload",)
+    assert members[0].because == ("Reloader handles every workload",)
 
 
 def test_jobs_of_cronjobs_are_not_told_apart_from_them() -> None:

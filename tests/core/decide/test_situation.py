@@ -95,7 +95,7 @@ def test_a_record_of_an_adoption_proves_nothing_about_older_pods() -> None:
     )
 
     assert (found.plan.reason, found.plan.actions) == (Reason.PODS_OLDER, ())
-    assert found.plan.message.endswith(": ConfigMap shop/app; nothing rolled them for it, "
+    assert found.plan.message.endswith(": ConfigMap shop/app; nothing has rolled them since; "
                                        "`reroll sync --stale` does")  # fmt: skip
 
 
@@ -147,6 +147,28 @@ def test_what_a_record_of_a_roll_settles_is_not_stale() -> None:
     assert is_settled(rolled, audited(at(6), at(7))[0], found.rollout)
     adopted = seen(record_of("new", at(5), "Adopted"))
     assert not is_settled(adopted, audited(at(6), at(7))[0], found.rollout)
+
+
+@pytest.mark.parametrize(
+    ("strategy", "left", "result"),
+    [
+        (Strategy.EVICT, "pods from before the change are still to be evicted", "progressing"),
+        (Strategy.RELOAD, "pods are still to be asked to reload", ""),
+    ],
+)
+def test_a_roll_that_has_not_come_to_all_pods_is_not_complete_whatever_the_status_says(
+    strategy: Strategy, left: str, result: str
+) -> None:
+    todo = Todo(strategy.value, at(5))
+    begun = record_of("new", at(5), "ConfigChanged", strategy.value, todo=todo)
+    old = Circumstances((pod(at(3), at(4)),), DONE)
+
+    found = judged(seen(begun, strategy=strategy), old)
+    assert (found.rollout.progress, found.rollout.message) == (Progress.PROGRESSING, left)
+    assert found.last_roll == result
+
+    done = judged(seen(msgspec.structs.replace(begun, todo=None), strategy=strategy), old)
+    assert done.rollout.progress is Progress.COMPLETE
 
 
 def test_content_that_was_taken_back_is_declined_until_pods_start_with_it() -> None:

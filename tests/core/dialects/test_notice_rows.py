@@ -59,21 +59,24 @@ def test_every_receiver_can_be_configured(receiver: str) -> None:
         ({}, "names 0 receivers"),
         ({"slack": {}}, "either webhook-file or token-file"),
         ({"slack": {"token-file": "/t"}}, "channel is missing"),
-        ({"slack": {"webhook-file": "t"}}, "no absolute path"),
+        ({"slack": {"webhook-file": "t"}}, "not an absolute path"),
         ({"slack": {"webhook": "https://hooks.example.com/s3cr3t"}}, "no field 'webhook'"),
         ({"teams": {}}, "webhook-file is missing"),
-        ({"webhook": {"url": "file:///etc/passwd"}}, "no http:// or https:// URL"),
+        ({"webhook": {"url": "file:///etc/passwd"}}, "not an http:// or https:// URL"),
         ({"webhook": {"url": "https://u:p@example.com"}}, "without a user"),
         ({"webhook": {"url": "https://a/", "template": "${password}"}}, "no ${password}"),
         ({"email": {**GOOD["email"], "recipients": []}}, "there is none"),
-        ({"email": {**GOOD["email"], "sender": "a b"}}, "no mail address"),
+        ({"email": {**GOOD["email"], "sender": "a b"}}, "not a mail address"),
         ({"email": {**GOOD["email"], "user": "u"}}, "both user and password-file"),
         (
             {"email": {**GOOD["email"], "user": "u", "password-file": "/p", "tls": "none"}},
             "not sent without TLS",
         ),
         ({"cloudevents": {"url": "https://a/", "mode": "batch"}}, "mode"),
-        ({"alertmanager": {"url": "http://a", "labels": {"my-team": "a"}}}, "'my-team' is no name"),
+        (
+            {"alertmanager": {"url": "http://a", "labels": {"my-team": "a"}}},
+            "'my-team' is not a name",
+        ),
     ],
 )
 def test_what_is_wrong_with_a_receiver_is_told(to: dict[str, Any], told: str) -> None:
@@ -90,7 +93,7 @@ def test_what_is_wrong_with_a_receiver_is_told(to: dict[str, Any], told: str) ->
         ({"where": {"workloads": "a=b=c"}}, "not a label selector"),
         ({"where": {"cluster": "x"}}, "no field 'cluster'"),
         ({"gather": "soon"}, "not a duration"),
-        ({"link": "javascript:alert(1)"}, "no http://"),
+        ({"link": "javascript:alert(1)"}, "not an http://"),
     ],
 )
 def test_what_is_wrong_with_a_row_is_told(more: dict[str, Any], told: str) -> None:

@@ -213,7 +213,7 @@ BAD: dict[str, tuple[dict[str, str], str, str]] = {
     "a typed boolean": ({CM_AUTO: "on"}, CM_AUTO, """'on' is neither "true" nor "false\""""),
     "search": ({SEARCH: "True"}, SEARCH, """'True' is not exactly "true\""""),
     "an expression": (
-        {CM: "app, (oops"}, CM, "'(oops' is no regular expression that can be used: missing ): (oops",
+        {CM: "app, (oops"}, CM, "'(oops' is not a regular expression that can be used: missing ): (oops",
     ),
     "an excluded name": (
         {SECRET_BUT: "db-.*"}, SECRET_BUT, "'db-.*' is not a name; what is excluded is no pattern",

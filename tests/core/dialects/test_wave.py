@@ -99,7 +99,7 @@ def test_an_item_that_is_no_name_is_told_and_the_others_count(item: str) -> None
     assert [pattern.name for pattern in found.claims[0].named] == ["db"]
     where = f"annotation {SECRETS} on Deployment shop/web"
     assert found.problems[0].sentence == (
-        f'{where}: {item!r} is no name; write e.g. "app" or "shop/app"'
+        f'{where}: {item!r} is not a name; write e.g. "app" or "shop/app"'
     )
 
 

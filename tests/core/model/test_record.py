@@ -66,7 +66,7 @@ GARBAGE: dict[str, Any] = {
     "a time without a zone in the work to do": json.dumps(
         GOOD | {"todo": {"do": "evict", "since": "2026-03-01T12:00:00"}}
     ),
-    "a digest that is no text": json.dumps(GOOD | {"s": {"configmap/app": 1}}),
+    "a digest that is not text": json.dumps(GOOD | {"s": {"configmap/app": 1}}),
     "brackets nested deeper than the stack": "[" * 100_000,
     "deep nesting in an unknown field": json.dumps(GOOD)[:-1] + ',"x":' + "[" * 50_000,
     "half a surrogate pair": '{"n":"\ud800"}',

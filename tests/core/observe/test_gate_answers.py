@@ -39,7 +39,7 @@ def vector(*values: str) -> bytes:
         (vector(), Answer.UNKNOWN, "there is no value"),
         (vector("NaN"), Answer.UNKNOWN, "a value is NaN"),
         (vector("0.5", "NaN"), Answer.UNKNOWN, "a value is NaN"),
-        (vector("many"), Answer.UNKNOWN, "a value of its answer is no number"),
+        (vector("many"), Answer.UNKNOWN, "a value of its answer is not a number"),
         (answer("string", [1.5, "0.5"]), Answer.UNKNOWN, "the query gives a string"),
         (answer("matrix", []), Answer.UNKNOWN, "the query gives a matrix"),
         (answer("vector", [{"value": 5}]), Answer.UNKNOWN, "not that of a Prometheus"),

@@ -35,7 +35,7 @@ STATUSES: dict[str, tuple[Any, bool]] = {
         {"observedGeneration": "2", "replicas": 4, "updatedReplicas": 4}, False,
     ),
     "nobody says anything": ({}, False),
-    "a generation that is no number": ({"observedGeneration": "abc"}, False),
+    "a generation that is not a number": ({"observedGeneration": "abc"}, False),
     "a generation longer than any": ({"observedGeneration": "9" * 5000}, False),
     "another shape": ([], False),
 }  # fmt: skip

@@ -99,7 +99,7 @@ BAD: dict[str, tuple[Any, str]] = {
     ),
     "a bound that nothing is beyond": (
         [{"name": "a", "prometheus": PROMETHEUS, "query": "x", "max": float("nan")}],
-        "max: is no number",
+        "max: is not a number",
     ),
     "a query for an alertmanager": (
         [{"name": "a", "alertmanager": PROMETHEUS, "query": "x", "max": 1}],
@@ -107,16 +107,18 @@ BAD: dict[str, tuple[Any, str]] = {
     ),
     "a matcher that is none": (
         [{"name": "a", "prometheus": PROMETHEUS, "alerts": "critical"}],
-        "alerts: 'critical' is no list of matchers",
+        "alerts: 'critical' is not a list of matchers",
     ),
     "no URL": (
-        [{"name": "a", "webhook": {"url": "gate"}}], "webhook: url: is no http:// or https:// URL",
+        [{"name": "a", "webhook": {"url": "gate"}}],
+        "webhook: url: is not an http:// or https:// URL",
     ),
     "a port that is none": (
-        [{"name": "a", "webhook": {"url": "http://gate:99999/"}}], "is no http:// or https:// URL",
+        [{"name": "a", "webhook": {"url": "http://gate:99999/"}}],
+        "is not an http:// or https:// URL",
     ),
     "a line break in the URL": (
-        [{"name": "a", "webhook": {"url": "http://gate/\nx"}}], "is no http:// or https:// URL",
+        [{"name": "a", "webhook": {"url": "http://gate/\nx"}}], "is not an http:// or https:// URL",
     ),
     "a file that is nowhere": (
         [{"name": "a", "webhook": {"url": "http://gate", "token-file": "token"}}],
@@ -131,10 +133,10 @@ BAD: dict[str, tuple[Any, str]] = {
     ),
     "no time": (
         [{"name": "a", "webhook": PROMETHEUS, "every": "often"}],
-        "every: 'often' is no time between 1s and 3600s",
+        "every: 'often' is not a time between 1s and 3600s",
     ),
     "a time that is too long": (
-        [{"name": "a", "webhook": PROMETHEUS, "timeout": "2m"}], "timeout: '2m' is no time",
+        [{"name": "a", "webhook": PROMETHEUS, "timeout": "2m"}], "timeout: '2m' is not a time",
     ),
     "no number of failures": (
         [{"name": "a", "webhook": PROMETHEUS, "failures": 0}],
@@ -143,8 +145,8 @@ BAD: dict[str, tuple[Any, str]] = {
     "two templates": (
         [{"name": "a", "analysisTemplate": "x", "clusterAnalysisTemplate": "y"}], "give it one of",
     ),
-    "a template that is no name": (
-        [{"name": "a", "analysisTemplate": "X/y"}], "analysisTemplate: 'X/y' is no name",
+    "a template that is not a name": (
+        [{"name": "a", "analysisTemplate": "X/y"}], "analysisTemplate: 'X/y' is not the name",
     ),
     "a query for a template": (
         [{"name": "a", "clusterAnalysisTemplate": "x", "query": "y", "max": 1}],
@@ -196,7 +198,7 @@ def test_matchers_are_read_as_people_write_them(text: str, found: list[str]) -> 
     "text", ["", "{}", "a", 'a="b', 'a="b" c="d"', "a='b'", 'a<"b"', 'a="b"}}']
 )
 def test_what_is_no_matcher_is_refused(text: str) -> None:
-    with pytest.raises(ValueError, match="is no list of matchers"):
+    with pytest.raises(ValueError, match="is not a list of matchers"):
         parse_matchers(text)
 
 

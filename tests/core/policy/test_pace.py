@@ -36,7 +36,7 @@ def test_how_many_at_once(text: str, meant: Parallel) -> None:
 
 @pytest.mark.parametrize("text", ["", "0", "-1", "0%", "101%", "1.5", "1000000", "ALL", "5 %"])
 def test_what_is_no_number_at_once(text: str) -> None:
-    with pytest.raises(ValueError, match=r"is none of|more than 100%"):
+    with pytest.raises(ValueError, match=r"is not one of|more than 100%"):
         parse_parallel(text)
 
 
@@ -73,7 +73,7 @@ def test_what_a_failure_means(meant: OnFailure) -> None:
 
 @pytest.mark.parametrize("text", ["", "Hold", "stop"])
 def test_what_no_failure_means(text: str) -> None:
-    with pytest.raises(ValueError, match="is none of hold, rollback, continue"):
+    with pytest.raises(ValueError, match="is not one of hold, rollback, continue"):
         parse_on_failure(text)
 
 

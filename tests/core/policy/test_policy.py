@@ -109,22 +109,22 @@ BAD = {
     ("enabled", ""): 'is neither "true" nor "false"',
     ("mounts", "Live"): 'is neither "frozen" nor "live"',
     ("strategy", "explode"): (
-        "is no strategy; use one of stamp, env, restart, evict, reload, trigger, recreate, notify, "
-        "next-run"
+        "is not a strategy; use one of stamp, env, restart, evict, reload, trigger, recreate, "
+        "notify, next-run"
     ),
     ("debounce", "5 apples"): 'is not a duration of at most a day; write e.g. "1s" or "500ms"',
     ("debounce", "25h"): 'is not a duration of at most a day; write e.g. "1s" or "500ms"',
     ("revisions", "yes"): 'is neither "true" nor "false"',
-    ("pin", "webhook"): "is none of auto, admission, template",
+    ("pin", "webhook"): "is not one of auto, admission, template",
     ("urgent-before-expiry", "soon"): 'is neither "true", "false" nor a time like "48h"',
     ("wave", "first"): 'is not a whole number; write e.g. "1"',
     ("max-parallel", "some"): (
-        'is none of "all", "one", "doubling", a number, or a percentage like "10%"'
+        'is not one of "all", "one", "doubling", a number, or a percentage like "10%"'
     ),
     ("soak", "long"): 'is not a duration of at most a day; write e.g. "1s" or "500ms"',
     ("deadline", "2d"): 'is not a duration of at most a day; write e.g. "1s" or "500ms"',
     ("deadline", "0"): 'is no time at all; write e.g. "10m"',
-    ("on-failure", "panic"): "is none of hold, rollback, continue",
+    ("on-failure", "panic"): "is not one of hold, rollback, continue",
     ("canary", "0"): 'is neither a number of pods, a percentage like "10%", nor "none"',
     ("canary", "200%"): 'is neither a number of pods, a percentage like "10%", nor "none"',
     ("canary-pause", "yes"): 'is neither "manual" nor "none"',

@@ -70,14 +70,14 @@ def test_an_annotation_has_windows_and_names_and_a_zone_is_for_those_after_it_to
 
 
 MISWRITTEN = {
-    "": 'is no window; write e.g. "Mon-Fri 09:00-17:00 Europe/Oslo" or "daily 02:00+3h UTC"',
+    "": 'is not a window; write e.g. "Mon-Fri 09:00-17:00 Europe/Oslo" or "daily 02:00+3h UTC"',
     "Mon 09:00-17:00 Europe/Osl": "names the time zone 'Europe/Osl', which is not known here",
     "Mon 09:00-17:00 ../../etc/passwd": "which is not known here",
     "Mon 09:00-17:00 Europe": "names the time zone 'Europe', which is not known here",
     "Mon 9": "has the time '9', which cannot be read",
     "Mon 9:00": "has the time '9:00', which cannot be read",
-    "Mun 09:00-17:00": "begins with 'Mun', which are no days",
-    "Mon-Fry 09:00-17:00": "which are no days",
+    "Mun 09:00-17:00": "begins with 'Mun', which are not days",
+    "Mon-Fry 09:00-17:00": "which are not days",
     "daily 24:00-25:00": "has the time 24:00, which no clock shows",
     "daily 09:60-10:00": "has the time 09:60, which no clock shows",
     "daily 09:00-09:00": "begins when it ends",

@@ -40,7 +40,7 @@ def test_an_opted_in_workload_shows_its_new_page(
     assert amiss(said) == []
     versions = [line for line in said.splitlines() if " has version " in line]
     assert len(versions) == len(set(versions)) >= 2, "each replica is told once"
-    assert "nothing is wrong with 1 workload opted in" in said
+    assert "1 workload opted in, and nothing is wrong" in said
     said = shell("explain", "deployment/web", "-n", stage.namespace, *home)
     assert "because of configmap/app (index.html)" in said
     assert installed.restarts() == 0

@@ -93,7 +93,7 @@ def judge(found: Admission, uncovered: Sequence[Key], now: datetime) -> Iterator
     installed = [*_policies(found), *_webhooks(found, now)]
     yield from installed
     if found.unseen:
-        yield PINS.note(f"what rewrites pods was not looked at: {found.unseen}")
+        yield PINS.note(f"what rewrites pods was not checked: {found.unseen}")
     elif uncovered:
         shown = ", ".join(map(str, uncovered[:SHOWN]))
         more = f" and {len(uncovered) - SHOWN} more" if len(uncovered) > SHOWN else ""

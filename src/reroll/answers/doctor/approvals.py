@@ -38,7 +38,7 @@ def judge(
     if not asking:
         return
     if guarded is None:
-        yield APPROVALS.note("whether the API server guards approvals was not looked at")
+        yield APPROVALS.note("whether the API server guards approvals was not checked")
     elif guarded:
         yield APPROVALS.ok("the API server lets only those approve who have the right")
     else:

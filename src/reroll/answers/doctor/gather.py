@@ -115,7 +115,7 @@ class Examination:
             *await opted_in(self._view, self._clock, self._settings, self.home),
         ]
         gaps = dict.fromkeys(self._view.gaps)
-        return [*findings, *(LOOK.note(f"not looked at: {gap}") for gap in gaps)]
+        return [*findings, *(LOOK.note(f"not checked: {gap}") for gap in gaps)]
 
     def _likely_home(self, there: list[Installation]) -> str:
         places = [one.key.namespace for one in there]
@@ -238,7 +238,7 @@ class Examination:
         if not account:
             return [
                 RIGHTS.note(
-                    "the rights of the controller were not looked at: its service account is not "
+                    "the controller's rights were not checked: its service account is not "
                     "known here",
                     "name it with --service-account",
                 )
@@ -251,7 +251,7 @@ class Examination:
             lacking = await access.ask(self._view.client, asked, None if own else subject)
         except Forbidden:
             unasked = RIGHTS.note(
-                f"the rights of {who} were not looked at: {me} may not ask about others",
+                f"the rights of {who} were not checked: {me} may not ask about others",
                 "grant `create` on subjectaccessreviews, or run this as it",
             )
             return [unasked]
@@ -266,7 +266,7 @@ class Examination:
         except NotFound:
             return [keys.missing(where, is_installed=bool(here))]
         except Forbidden:
-            return [KEY.note(f"{where} may not be read, which is as it should be for most people")]
+            return [KEY.note(f"{where} may not be read; few people should be able to")]
         except Malformed as error:
             named = next((f"deployment/{o.key.name} -n {o.key.namespace}" for o in here), "")
             return [keys.unusable(str(error), named)]
@@ -289,11 +289,11 @@ class Examination:
         port = int(self._settings.listen.rpartition(":")[2] or 8080)
         urls = self._wanted.metrics_urls
         read = await from_urls(urls) if urls else await of_replicas(self._view, replicas, port)
-        findings = [] if read else [METRICS.note("no metrics were looked at", ELSEWHERE)]
+        findings = [] if read else [METRICS.note("metrics were not read", ELSEWHERE)]
         for each in read:
             if isinstance(each, UnreadMetrics):
                 level = METRICS.problem if each.asked_for else METRICS.note
-                findings.append(level(f"{each.where} tells no metrics: {each.why}", ELSEWHERE))
+                findings.append(level(f"{each.where} serves no metrics: {each.why}", ELSEWHERE))
         scrapes = [each for each in read if isinstance(each, scrape.Scrape)]
         known = {str(one) for one in replicas if one.version}
         versions = [(each.where, each.version) for each in scrapes if each.where not in known]

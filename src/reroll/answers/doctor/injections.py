@@ -30,7 +30,7 @@ def judge(found: Sequence[InjectionStatus], *, is_on: bool) -> Iterator[Finding]
     """`is_on`: the setting says that there is somebody to look after them."""
     if found and not is_on:
         yield INJECTIONS.warning(
-            f"there are {len(found)} Injections, and the controller is not told to look at them",
+            f"there are {len(found)} Injections, and the controller does not read them",
             "set `injections: true`, or give this command the controller's --config",
         )
         return

@@ -50,7 +50,7 @@ def beside(others: Sequence[str]) -> Iterator[Finding]:
 def nowhere(home: str, others: Sequence[str], *, held: bool, is_blind: bool) -> Finding:
     """There is no Deployment of it in `home`; `is_blind`: others may be where nobody looked."""
     if held:
-        return DEPLOYMENT.note("there is no Deployment of it, but its Lease is renewed")
+        return DEPLOYMENT.note("it runs without a Deployment, and renews its Lease")
     if others:
         return DEPLOYMENT.problem(
             f"there is no controller in namespace {home}; elsewhere there is {several(others)}",
@@ -63,7 +63,7 @@ def nowhere(home: str, others: Sequence[str], *, held: bool, is_blind: bool) -> 
             "say where it runs with --controller-namespace",
         )
     return DEPLOYMENT.problem(
-        "there is no controller here: no Deployment of it, and nobody renews its Lease",
+        "no controller was found: there is no Deployment, and nothing renews the Lease",
         "install the chart, or say where it is with --controller-namespace",
     )
 
@@ -104,14 +104,14 @@ def lease(
         )
     holder = found.spec.holder_identity
     if found.is_held(now):
-        return LEASE.ok(f"{where} is held by {holder}, and renewed")
+        return LEASE.ok(f"{where} is held by {holder}, which renews it")
     if before is not None and before.spec.renew_time != found.spec.renew_time:
         return LEASE.warning(
             f"{where} is renewed by {holder}, whose clock differs from that of this machine",
             "let both follow a time server: times in `explain` and `history` are wrong till then",
         )
     return LEASE.problem(
-        f"{where} is held by {holder}, who has not renewed it since "
+        f"{where} is held by {holder}, which has not renewed it since "
         f"{_second(found.spec.renew_time)}",
         "see the log of that replica; another takes over when one is ready",
     )

@@ -18,7 +18,7 @@ def judge(where: str, ring: Mapping[str, bytes], current: str | None) -> Finding
     if len(ring) > 1:
         return KEY.note(
             f"{where} holds {len(ring)} keys, {current} is in use",
-            "`reroll key status` tells which ones can go",
+            "`reroll key status` shows which ones can go",
         )
     return KEY.ok(f"{where} holds the key {current}")
 
@@ -36,7 +36,7 @@ def unknown(key_ids: Mapping[str, int], where: str) -> Iterator[Finding]:
 def missing(where: str, *, is_installed: bool) -> Finding:
     """`is_installed`: there is a controller that should have made it."""
     if not is_installed:
-        return KEY.note(f"{where} does not exist: the controller makes it when it starts")
+        return KEY.note(f"{where} does not exist: the controller creates it when it starts")
     return KEY.problem(
         f"{where} does not exist, so no controller has started with it yet",
         "see the log of the controller; if the Secret was deleted, restart the controller, which "

@@ -17,6 +17,6 @@ async def opted_in(view: View, clock: Clock, settings: Settings, home: str) -> l
     try:
         known = await situations(apart, listing, None, clock.now())
     except ApiError as error:
-        return [WORKLOADS.note(f"what is so of them is not known: {error}")]
+        return [WORKLOADS.note(f"their state is not known: {error}")]
     unknown = [*apart.gaps, *listing.notes] if known else []
     return [*judge_workloads(known), *map(WORKLOADS.note, dict.fromkeys(unknown))]

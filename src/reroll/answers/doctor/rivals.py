@@ -23,7 +23,7 @@ def others(found: Survey, read: Collection[str]) -> Iterator[Finding]:
         level = OTHERS.warning if both else OTHERS.note
         yield level(
             f"{beside}, and answers to the same annotations: a change may roll twice",
-            "scale it to 0 when `reroll migrate check` has told what will be different",
+            "scale it to 0 once `reroll migrate check` has shown what will be different",
         )
     if not foreign:
         yield OTHERS.ok("no Reloader and no Wave is active")
@@ -41,7 +41,7 @@ def annotations(found: Survey) -> Iterator[Finding]:
         )
     if not problems:
         yield ANNOTATIONS.ok(
-            f"{counted(found.opted_in, 'workload')} opted in, and no annotation is bad"
+            f"{counted(found.opted_in, 'workload')} opted in, and all annotations are valid"
         )
     active = {one.title for one in found.controllers if one.is_active}
     yield from (_unread(title, count, title in active) for title, count in found.unread)
@@ -53,9 +53,10 @@ def _unread(title: str, count: int, is_active: bool) -> Finding:
         f"{counted(count, 'workload')} with annotations of {title} {'is' if count == 1 else 'are'}"
     )
     if is_active:
-        return ANNOTATIONS.note(f"{have} left to {title}: Reroll is not told to read them")
+        return ANNOTATIONS.note(f"{have} left to {title}: this installation does not read them")
     name = title.lower()
     return ANNOTATIONS.warning(
-        f"{have} rolled by nothing: {title} is not active, and Reroll is not told to read them",
+        f"{have} rolled by nothing: {title} is not active, and this installation does not read "
+        "them",
         f"set `dialects.{name}: true` in the chart, or --dialects reroll,{name}",
     )

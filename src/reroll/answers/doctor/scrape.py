@@ -63,7 +63,7 @@ _ESCAPES = {"\\\\": "\\", '\\"': '"', "\\n": "\n"}
 def _sample(line: str) -> Sample:
     parts = _SAMPLE.match(line)
     if parts is None:
-        raise ValueError(f"{line[:80]!r} is no sample")
+        raise ValueError(f"{line[:80]!r} is not a sample")
     labels = {
         name: re.sub(r"\\.", lambda found: _ESCAPES.get(found[0], found[0]), text)
         for name, text in _LABEL.findall(parts["labels"] or "")

@@ -82,9 +82,9 @@ def judge(served: Served) -> Iterator[Finding]:
 def stores(elsewhere: Collection[str]) -> Finding:
     """`elsewhere`: the kinds that are in another store than Deployments."""
     if not elsewhere:
-        return API.ok("all kinds are in one store, so their versions tell which change was first")
+        return API.ok("all kinds are in one store, so their versions show which change was first")
     return API.warning(
-        f"{', '.join(elsewhere)} are in another store than Deployments, so only times tell whether "
+        f"{', '.join(elsewhere)} are in another store than Deployments, so only times show whether "
         "a template or its configuration changed first; in doubt it rolls",
         "expect a restart too many now and then, or keep these kinds in one etcd",
     )

@@ -20,12 +20,12 @@ class _Row(NamedTuple):
 
 
 _ROWS = {
-    Concern.FAILING: _Row("the rollout fails", "see `reroll explain` of it"),
+    Concern.FAILING: _Row("the rollout fails", "see `reroll explain`"),
     Concern.DECLINED: _Row(
         "it was taken back, and its sources still hold what it was taken back from",
         "change them, or put them back",
     ),
-    Concern.BLOCKED: _Row("something stands in the way", "see `reroll explain` of it"),
+    Concern.BLOCKED: _Row("blocked", "see `reroll explain`"),
     Concern.OLDER: _Row(
         "pods are older than the configuration that they use", "`reroll sync --stale` rolls them"
     ),
@@ -42,9 +42,9 @@ def judge_workloads(known: Collection[Situation]) -> Iterator[Finding]:
         if found := by_concern.get(concern):
             yield WORKLOADS.warning(f"{row.sentence}: {_names(found)}", row.todo)
     if held := by_concern.get(Concern.HELD):
-        yield WORKLOADS.note(f"somebody asked for it to wait: {_names(held)}")
+        yield WORKLOADS.note(f"held on request: {_names(held)}")
     if well := by_concern.get(Concern.NONE):
-        yield WORKLOADS.ok(f"nothing is wrong with {counted(len(well), 'workload')} opted in")
+        yield WORKLOADS.ok(f"{counted(len(well), 'workload')} opted in, and nothing is wrong")
 
 
 def _names(found: Collection[Situation]) -> str:

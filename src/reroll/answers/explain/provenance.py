@@ -45,7 +45,7 @@ def unread(kind: Kind, manifest: Manifest, dialects: Dialects) -> list[str]:
         there |= set(msgspec.json.decode(raw, type=dict[str, str]) if raw else ())
     return [
         f"{kind.name} {metadata.namespace}/{metadata.name} has annotations of {name.title()} "
-        f"({', '.join(keys)}), which Reroll is not told to read; to have them read, set "
+        f"({', '.join(keys)}), which Reroll does not read here; to have them read, set "
         f"`dialects.{name}: true` in the chart, or --dialects reroll,{name}"
         for name, keys in dialects.unread(there).items()
     ]

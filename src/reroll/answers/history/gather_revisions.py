@@ -147,7 +147,7 @@ async def _contents(
     known: dict[SourceName, Fingerprints | None] = {}
     for copy, fingerprints in zip(names, contents, strict=True):
         if isinstance(fingerprints, Forbidden):
-            gap = f"{copy[0]} copies may not be read, so it is not told which keys changed"
+            gap = f"{copy[0]} copies may not be read, so it is not known which keys changed"
             view.gaps += [] if gap in view.gaps else [gap]
         elif isinstance(fingerprints, BaseException):
             raise fingerprints

@@ -5,7 +5,7 @@ revision, so a roll is known as long as its revision is. Events have also what w
 long as the cluster keeps them. What is in both is listed once.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple, Protocol
 
@@ -141,6 +141,15 @@ def source_of(entry: str, home: str) -> Key | None:
     row = source_kind(kind)
     namespace, _, name = rest.rpartition("/")
     return Key(row.name, namespace or home, name) if row and name else None
+
+
+def beside(entries: Iterable[str], keys: Collection[str]) -> str:
+    """Entries of a record, each without its keys where those are shown beside it."""
+    sources = (
+        entry.partition("#")[0] if (named := keys_of(entry)) and named <= set(keys) else entry
+        for entry in entries
+    )
+    return ", ".join(dict.fromkeys(sources))
 
 
 def keys_of(entry: str) -> frozenset[str] | None:

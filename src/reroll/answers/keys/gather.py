@@ -53,8 +53,8 @@ async def _ring(view: View, where: Key) -> Ring:
         _, keys = keyring.read(secret)
     except NotFound:
         raise AnswerError(
-            f"{where} does not exist; the controller makes it when it starts, or is elsewhere: "
-            "--controller-namespace"
+            f"{where} does not exist; the controller creates it when it starts; if that runs "
+            "elsewhere, say where with --controller-namespace"
         ) from None
     except Forbidden:
         raise AnswerError(f"{where} may not be read; grant `get` on it") from None

@@ -51,7 +51,7 @@ ALERTS: tuple[Row, ...] = (
         lambda _: {"address": True},
         private=True,
     ),
-    _row("ALERT_ADDITIONAL_INFO", "it stands in every title", lambda text: {"cluster": text}),
+    _row("ALERT_ADDITIONAL_INFO", "it is in every title", lambda text: {"cluster": text}),
     Row(
         "ALERT_WEBHOOK_PROXY",
         Fate.UNNEEDED,

@@ -105,7 +105,7 @@ def _member(
         if opinion.enabled and policy.enabled:
             because += _because(one, row, dialects)
         elif row.name in everyone and opinion.enabled is None and policy.enabled:
-            because.append(f"{TITLES[row.name]} is told to handle every workload")
+            because.append(f"{TITLES[row.name]} handles every workload")
         else:
             continue
         by.append(row.name)
@@ -171,14 +171,14 @@ def _stuck(one: Candidate, controllers: Iterable[ConfiguredController]) -> Itera
     key = one.workload.key
     if SCHEDULING_DISABLED in annotations and _scheduler(one) == NO_SCHEDULER:
         why = "its pods wait for a scheduler that does not exist, which Wave set"
-        yield Stuck(key, f"{why}; Reroll, told to read Wave's annotations, restores its own")
+        yield Stuck(key, f"{why}; Reroll with the dialect `wave` restores its own")
     if FINALIZER in given(one.manifest.metadata.finalizers):
         why = f"an old Wave left the finalizer {FINALIZER}, so it cannot be deleted"
         yield Stuck(key, f"{why}; take it out of metadata.finalizers")
     at = annotations.get(PAUSED_AT)
     if at is not None and one.workload.still and "Reloader" not in active:
         why = f"Reloader paused it at {at[:40]} and is not there to end that"
-        end = "Reroll, told to read Reloader's annotations, ends it when its pause period is over"
+        end = "Reroll with the dialect `reloader` ends it when its pause period is over"
         yield Stuck(key, f"{why}; {end}")
 
 

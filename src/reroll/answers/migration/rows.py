@@ -133,7 +133,7 @@ def one_of(**meanings: Any) -> Turn:
 
     def turn(text: str) -> Any:
         if text.lower() not in known:
-            raise ValueError(f"is none of {', '.join(sorted(word for word in known if word))}")
+            raise ValueError(f"is not one of {', '.join(sorted(word for word in known if word))}")
         return known[text.lower()]
 
     return turn

@@ -244,12 +244,12 @@ def _together(before: Any, value: Any) -> Any:
 def _beside(tool: Tool, line: Line, found: dict[str, Any]) -> Line:
     """What becomes of a line in the company of others."""
     if line.setting == NOTICES and NOTICES not in found:
-        word = f"{tool.title} tells nobody without ALERT_ON_RELOAD=true"
+        word = f"{tool.title} sends nothing without ALERT_ON_RELOAD=true"
         return Line(line.given, Fate.UNNEEDED, word)
     if line.setting != "namespace-selector" or "namespaces" not in found:
         return line
     found.pop(line.setting, None)
-    word = f"{tool.title} does not look at it beside a list of namespaces"
+    word = f"{tool.title} ignores it where there is a list of namespaces"
     return Line(line.given, Fate.UNNEEDED, word)
 
 
@@ -268,7 +268,7 @@ def _recognised(names: Sequence[str], what: str) -> Tool:
         return found[0]
     told = ", ".join(names[:3]) or "nothing"
     choices = " or ".join(f"--from {tool.name}" for tool in TOOLS)
-    raise Wrong([f"{told}: these {what} do not tell which tool they are for; add {choices}"])
+    raise Wrong([f"{told}: these {what} do not show which tool they are for; add {choices}"])
 
 
 def _knows(tool: Tool, names: Sequence[str], what: str) -> Iterator[object]:

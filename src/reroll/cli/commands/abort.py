@@ -6,8 +6,8 @@ from reroll.cli.commands.promote import add_arguments, decide
 from reroll.core.model.record import ABORTED
 
 DESCRIPTION = """\
-Remove the canary of a workload, and keep the workload from rolling with what it tries: `Stopped`,
-until its configuration changes again, or until `reroll promote`.
+Remove the canary of a workload, and keep the workload from rolling with what the canary tried. It
+is `Stopped` until its configuration changes again, or until `reroll promote`.
 
   reroll abort deployment/web -n shop"""
 

@@ -17,14 +17,14 @@ from reroll.kube.objects import Stub
 from reroll.kube.view import View
 
 DESCRIPTION = f"""\
-Sources and workloads with `reroll.dev/approval: required` wait until somebody approves a content.
-This is what keeps others from approving: a ValidatingAdmissionPolicy, CEL in the API server. Who
-writes an approval needs the verb `{VERB}` on `{RESOURCE}.{GROUP}` in the namespace of the source,
-and can only write their own name. Nothing of ours is called.
+Sources and workloads with `reroll.dev/approval: required` wait until somebody approves their
+content. This limits who may: a ValidatingAdmissionPolicy, CEL inside the API server, asks for the
+verb `{VERB}` on `{RESOURCE}.{GROUP}` in the namespace of the source, and lets people write no name
+but their own.
 
   reroll approvals install
-  reroll approvals install --dry-run > approvals.yaml   to put it into Git instead
-  kubectl apply -n shop -f approver.yaml                a Role with that verb, as a manifest
+  reroll approvals install --dry-run > approvals.yaml    to keep it in Git
+  kubectl apply -n shop -f approver.yaml                 a Role with that verb
   reroll approvals status
   reroll approvals uninstall"""
 _ROWS = {
@@ -38,10 +38,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     for name, summary, action in COMMANDS:
         sub = commands.add_parser(name, help=summary, description=summary)
         if action is not _status:
-            sub.add_argument(
-                "--name", default=NAME, help=f"what the objects are called (default: {NAME})"
-            )
-            told = "apply nothing, print the manifests as YAML" if action is _install else ""
+            sub.add_argument("--name", default=NAME, help=f"name of the objects (default: {NAME})")
+            told = "apply nothing; print the manifests as YAML" if action is _install else ""
             add_dry_run_flag(sub, told)
         add_output_flag(sub)
         add_config_flag(sub)
@@ -98,7 +96,7 @@ def _status(args: argparse.Namespace) -> int:
         sentences = {
             None: "policies may not be listed, so it is not known what guards approvals",
             False: UNGUARDED,
-            True: f"only who has the verb {VERB} on {RESOURCE}.{GROUP} can approve",
+            True: f"only those with the verb {VERB} on {RESOURCE}.{GROUP} can approve",
         }
         return Answer({"guarded": found}, [sentences[found]])
 
@@ -114,7 +112,7 @@ def _answer(done: list[tuple[str, str, str]], nothing: str = "") -> Answer:
 
 
 COMMANDS = (
-    ("install", "apply the policy and its binding", _install),
-    ("uninstall", "take them away: then whoever may write a source may approve it", _uninstall),
-    ("status", "whether approvals are guarded", _status),
+    ("install", "install the policy and its binding", _install),
+    ("uninstall", "remove both: then anyone who may write a source may approve it", _uninstall),
+    ("status", "show whether approvals are guarded", _status),
 )

@@ -8,8 +8,8 @@ from reroll.cli.flags import add_controller_flags, add_dry_run_flag, add_flags
 from reroll.cli.show import add_output_flag
 
 DESCRIPTION = """\
-Approve what a ConfigMap or Secret holds now, so that the workloads that wait for it roll. It is
-written to the source, with your own name, and is good for this very content: a further change
+Approve the content that a ConfigMap or Secret has now, so that the workloads that wait for it roll.
+The approval is written to the source, with your name, and covers this content only: the next change
 waits again. `reroll status --unapproved` lists what waits.
 
   reroll approve configmap/app -n shop
@@ -23,11 +23,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("sources", nargs="+", metavar="KIND/NAME", help="e.g. configmap/app")
+    parser.add_argument(
+        "sources", nargs="+", metavar="KIND/NAME", help="a source, such as configmap/app"
+    )
     parser.add_argument(
         "--content",
         metavar="ID",
-        help="only this content, as `reroll status --unapproved` shows it (default: what it holds)",
+        help="only this content, as in `reroll status --unapproved` (default: the current one)",
     )
     add_dry_run_flag(parser)
     add_output_flag(parser)

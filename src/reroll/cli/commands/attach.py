@@ -16,16 +16,18 @@ from reroll.core.model.key import Key
 from reroll.kube.view import View
 from reroll.pipeline.attach import Attached, Result, Selection, attach
 
+DESCRIPTION = """\
+Make each revision of a workload (ReplicaSet, ControllerRevision) an owner of the content-named
+configs that it uses, so that Kubernetes deletes them together. A Job or CronJob owns them itself.
+Run it after every deploy of `reroll render --names`.
+
+  reroll attach -n shop                  all workloads of a namespace
+  reroll attach -n shop deployment/web   one of them
+  reroll attach -A -l team=shop -o json"""
+
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.description = (
-        "Make each revision of a workload (ReplicaSet, ControllerRevision) an owner of the\n"
-        "content-named configs that it uses, so that Kubernetes deletes them with it. A Job or\n"
-        "CronJob owns them itself. Run it after every deploy of `reroll render --names`.\n\n"
-        "  reroll attach -n shop                  all workloads of a namespace\n"
-        "  reroll attach -n shop deployment/web   one of them\n"
-        "  reroll attach -A -l team=shop -o json"
-    )
+    parser.description = DESCRIPTION
     parser.add_argument("workloads", nargs="*", metavar="KIND/NAME", help="only these workloads")
     parser.add_argument("-l", "--selector", help="only workloads with these labels")
     parser.add_argument(

@@ -22,16 +22,16 @@ from reroll.kube.view import View
 from reroll.x509 import Certificate
 
 DESCRIPTION = """\
-Tell which running pods have stale configuration: a ConfigMap or Secret that they use in their
-environment or by subPath was written after the container started. The times are those that the
-API server keeps (managedFields), so this works in a cluster that never saw Reroll. Where Reroll
-rolled a workload, and its record proves that what its pods use is unchanged, they are not stale. It
-reads only, and of Secrets only the metadata, unless a record has them or --certificates is given.
+Show which running pods have stale configuration: a ConfigMap or Secret that they use in their
+environment or by subPath was written after the container started. The times come from the API
+server (managedFields), so this works in a cluster that never saw Reroll. Where Reroll's record of a
+roll proves that what the pods use is unchanged, they are not stale. Read-only; of Secrets it reads
+the metadata only, unless a record covers them or you ask for --certificates.
 
   reroll audit -A
   reroll audit -n shop -l app=web --pods
-  reroll audit -A --fail-on stale         ends with 3 if a pod is stale, for CI
-  reroll audit -A --certificates          whose certificates the pods have in an older version"""
+  reroll audit -A --fail-on stale     for CI: exits with 3 if a pod is stale
+  reroll audit -A --certificates      outdated certificates in running pods"""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -44,20 +44,20 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--mounts",
         choices=("live", "frozen"),
         default="live",
-        help="`frozen`: plain mounts count too, for applications that read them once "
+        help="`frozen` also counts plain mounts, for applications that read files once "
         "(default: live)",
     )
     parser.add_argument(
         "--certificates",
         action="store_true",
-        help="read the certificates in the Secrets that pods use: subject and end, never a key",
+        help="read the certificates in the Secrets that pods use: subject and expiry, never a key",
     )
     parser.add_argument(
         "--fail-on",
         choices=("stale", "certain"),
-        help="end with 3 if a pod is stale, or only if that is certain",
+        help="exit with 3 if a pod is stale, or only if that is certain",
     )
-    parser.add_argument("--pods", action="store_true", help="a line for each pod")
+    parser.add_argument("--pods", action="store_true", help="show a line for each pod")
     add_output_flag(parser)
     add_watch_flag(parser)
     add_controller_flags(parser)

@@ -21,15 +21,18 @@ NAMES = {
     "target": "either",
 }
 
+DESCRIPTION = """\
+Print the completion script for a shell.
+
+  bash, zsh   eval "$(reroll completion bash)"    in ~/.bashrc or ~/.zshrc
+  fish        reroll completion fish | source     in config.fish
+
+`kubectl reroll` completes with kubectl's own script: it finds kubectl_complete-reroll. Names come
+from the cluster, within $REROLL_COMPLETION_TIMEOUT seconds (default: 3)."""
+
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.description = (
-        "Print the completion script for a shell.\n\n"
-        '  bash, zsh   eval "$(reroll completion bash)"      in ~/.bashrc or ~/.zshrc\n'
-        "  fish        reroll completion fish | source       in ~/.config/fish/config.fish\n\n"
-        "`kubectl reroll` completes with kubectl's own script: it finds kubectl_complete-reroll.\n"
-        "Names come from the cluster, within $REROLL_COMPLETION_TIMEOUT seconds (default: 3)."
-    )
+    parser.description = DESCRIPTION
     parser.add_argument("shell", choices=SHELLS)
 
 

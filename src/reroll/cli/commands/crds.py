@@ -11,8 +11,8 @@ from reroll.features.injection.crd import manifest
 
 HEADER = "# Printed by `reroll crds`; apply it with `kubectl apply --server-side -f`.\n"
 DESCRIPTION = """\
-Print the CustomResourceDefinition of Injections. A CRD is installed once in a cluster, before the
-controller is started with --injections, and again after an upgrade.
+Print the CustomResourceDefinition of Injections. Apply it once in a cluster, before you start the
+controller with --injections, and again after an upgrade.
 
   reroll crds | kubectl apply --server-side -f -
   reroll crds -o json"""

@@ -20,21 +20,23 @@ if TYPE_CHECKING:
 NEEDED = ("starlette", "uvicorn")
 AUTHS = ("local", "token", "proxy", "none")
 DESCRIPTION = """\
-Show in a browser what rolls now and what needs you, what is held and why, who uses which ConfigMap
-or Secret and who changed it, what happened, and whether the installation is well. With your own
-kubeconfig and your rights: what you may not read is not shown, and what you may not do is grey.
+Show in a browser what is rolling and what needs you, what is held and why, who uses which ConfigMap
+or Secret and who changed it, what happened, and whether the installation is well. It uses your
+kubeconfig and your rights: what you may not read is not shown, and what you may not do is greyed
+out.
 
-It listens on 127.0.0.1 alone. The address that it prints is good for one browser, once.
-Needs the extra: pip install 'reroll[dashboard]'
+It listens on 127.0.0.1 only. The address that it prints works once, for one browser.
+Needs an extra: pip install 'reroll[dashboard]'
 
   reroll dashboard
   reroll dashboard -n shop --no-browser
   reroll dashboard --context prod --read-only --port 8300
 
-In a cluster (the chart does it: dashboard.enabled), --auth says whose rights a page has:
-  token  each person signs in with a bearer token of their own
-  proxy  a proxy that signs people in says who they are, and the dashboard acts as them
-  none   its own rights, for everybody who can reach it, to look only"""
+In a cluster (the chart's dashboard.enabled), --auth says whose rights a page has:
+
+  token  each person signs in with their own bearer token
+  proxy  a proxy signs people in, and the dashboard acts as them
+  none   the dashboard's own rights, read-only, for everyone who can reach it"""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -47,10 +49,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="port to listen on (default: a free one; in a cluster 8300)",
     )
     parser.add_argument(
-        "--no-browser", action="store_true", help="print the address, and open no browser"
+        "--no-browser", action="store_true", help="print the address, do not open a browser"
     )
     parser.add_argument(
-        "--read-only", action="store_true", help="show only: nothing can be held or restarted"
+        "--read-only", action="store_true", help="no buttons: nothing can be held or restarted"
     )
     parser.add_argument(
         "-n", "--namespace", metavar="NAME", help="only workloads of this namespace (default: all)"
@@ -69,14 +71,14 @@ def _add_cluster_flags(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--address",
         metavar="ADDRESS",
-        help="address to listen on (default: all of the pod; with --auth local 127.0.0.1)",
+        help="address to listen on (default: all addresses; 127.0.0.1 with --auth local)",
     )
     group.add_argument(
         "--public-url",
         action="append",
         default=[],
         metavar="URL",
-        help="where people reach it, e.g. https://reroll.example.com; may be repeated",
+        help="where people reach it, such as https://reroll.example.com (repeatable)",
     )
     group.add_argument("--tls-cert-file", metavar="FILE", help="certificate to serve https with")
     group.add_argument("--tls-key-file", metavar="FILE", help="its key")
@@ -89,7 +91,7 @@ def _add_proxy_flags(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="CIDR",
-        help="addresses of the proxy; nobody else is answered; may be repeated",
+        help="address of the proxy; no other address is served (repeatable)",
     )
     group.add_argument(
         "--proxy-user-header",
@@ -101,19 +103,19 @@ def _add_proxy_flags(parser: argparse.ArgumentParser) -> None:
         "--proxy-groups-header",
         default="X-Forwarded-Groups",
         metavar="NAME",
-        help="header with the names of groups, by commas (default: %(default)s)",
+        help="header with the user's groups, separated by commas (default: %(default)s)",
     )
     group.add_argument(
         "--proxy-group",
         action="append",
         default=[],
         metavar="NAME",
-        help="pass on this group and no other; may be repeated (default: all)",
+        help="pass on only this group (repeatable; default: all)",
     )
     group.add_argument(
         "--proxy-secret-file",
         metavar="FILE",
-        help="a word that the proxy has to send in the header X-Reroll-Proxy-Secret",
+        help="a secret that the proxy has to send in the header X-Reroll-Proxy-Secret",
     )
 
 
@@ -125,7 +127,7 @@ def run(args: argparse.Namespace) -> int:
             " run: pip install 'reroll[dashboard]'"
         )
     if not 0 <= args.port < 65536:
-        raise CommandError(f"--port: {args.port} is no port; use 1 to 65535", Exit.USAGE)
+        raise CommandError(f"--port: {args.port} is not a port; use 1 to 65535", Exit.USAGE)
     how = _how(args)
     context = Context(args, everywhere=args.namespace is None)
     context.settings  # noqa: B018  settings that cannot be used are reported first

@@ -22,16 +22,18 @@ from reroll.manifests.model import Input, Manifests, ManifestWorkload
 from reroll.manifests.options import ANNOTATION
 from reroll.manifests.references import undefined
 
+DESCRIPTION = """\
+Show which workloads roll, and because of which keys of which ConfigMaps and Secrets, between two
+renders, or between the cluster and a render. Values are never shown. Exits with 0 if nothing rolls,
+and with 3 if something does.
+
+  reroll diff old.yaml new.yaml    two renders: files, folders, or - for stdin
+  reroll diff main/ branch/ -o json
+  helm template shop ./chart | reroll render | reroll diff -   with the cluster"""
+
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.description = (
-        "Tell which workloads roll, and because of which keys of which ConfigMaps and Secrets,\n"
-        "from one render to another, or from what is in the cluster to a render. Values are\n"
-        "never shown. Ends with 0 if nothing rolls, and with 3 if something does.\n\n"
-        "  reroll diff old.yaml new.yaml        two renders: files, folders, or - for stdin\n"
-        "  helm template shop ./chart | reroll render | reroll diff -    with the cluster\n"
-        "  reroll diff main/ branch/ -o json"
-    )
+    parser.description = DESCRIPTION
     parser.add_argument(
         "renders",
         nargs="+",

@@ -18,20 +18,20 @@ from reroll.kube.errors import Unauthorized, Unavailable
 from reroll.kube.view import View
 
 DESCRIPTION = """\
-Check an installation: the API server and what it serves, the controller's rights one by one, its
-Deployment, Lease, versions, watches and digest key, what rewrites pods, other controllers that
-answer to the same annotations, annotations that cannot be used, and what is wrong with workloads.
+Check an installation: the API server, each right of the controller, its Deployment, Lease, version,
+watches and digest key, what rewrites pods, other controllers that read the same annotations, bad
+annotations, and workloads in trouble.
 
-Reads only. What it may not look at is a note; each finding says what to do. Short where all is
-well: -v shows every check. Ends with 7 if there is a problem.
+Read-only. Each finding says what to do; what you may not look at is a note. The output is short if
+all is well; -v shows every check. Exits with 7 if there is a problem.
 
   reroll doctor
   reroll doctor --controller-namespace reroll -v
   reroll doctor --metrics-url http://localhost:8080/metrics
   reroll doctor -o json | jq '.findings[] | select(.level == "problem")'
 
-The rights are those of the controller's service account, which only administrators may ask about;
-in a pod that has this account, it asks for itself."""
+It checks the rights of the controller's service account, which only administrators may ask about.
+In the controller's own pod it checks its own."""
 
 _COLOURS = {
     Level.OK.value: "green",
@@ -54,17 +54,19 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--service-account",
         metavar="NAME",
-        help="the controller's, in its namespace (default: that of its Deployment)",
+        help="service account of the controller (default: that of its Deployment)",
     )
     parser.add_argument(
         "--fail-on",
         choices=[level.value for level in Level if level is not Level.OK],
         default=Level.PROBLEM.value,
-        help="end with 7 from this level on (default: problem)",
+        help="exit with 7 from this level up (default: problem)",
     )
     much = parser.add_mutually_exclusive_group()
-    much.add_argument("-q", "--quiet", action="store_true", help="leave out what is well")
-    much.add_argument("-v", "--verbose", action="store_true", help="every check and every note")
+    much.add_argument("-q", "--quiet", action="store_true", help="show only what is not well")
+    much.add_argument(
+        "-v", "--verbose", action="store_true", help="show every check and every note"
+    )
     add_output_flag(parser, ANSWERS)
     parser.add_argument(
         "-n", "--namespace", metavar="NAME", help="only workloads of this namespace (default: all)"

@@ -21,16 +21,17 @@ from reroll.engine.circumstances import judged
 from reroll.kube.view import View
 
 DESCRIPTION = """\
-Tell all about one workload: which ConfigMaps and Secrets it uses and how, what they hold against
-what it last rolled with, who changed them last, which annotation, setting or default decided what,
-what stands in the way and how the last rollout went; with --gates, what each gate says.
-Also for a workload that is not opted in. Values are never shown.
-Or all about one Injection: what it puts where, and what stands in its way.
+Explain one workload: which ConfigMaps and Secrets it uses and how, whether they have changed since
+its last roll and who changed them, which annotation, setting or default decided what, what is in
+the way now, and how its last rollout went. --gates adds what each gate said. It works for a
+workload that has not opted in, too. Values are never shown.
+
+Or explain one Injection: what it writes where, and what is in its way.
 
   reroll explain deployment/web -n shop
   reroll explain sts/db -n shop -o json
   reroll explain -l tier=web -n shop
-  reroll explain -A                       every workload that is opted in
+  reroll explain -A                       every workload that has opted in
   reroll explain injection/harbor-s3 -n registry"""
 
 
@@ -40,11 +41,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "workloads",
         nargs="*",
         metavar="KIND/NAME",
-        help="e.g. deployment/web, pod/web-1 for what makes it, injection/s3",
+        help="deployment/web, pod/web-1 (for the workload that owns it) or injection/s3",
     )
     add_selector_flag(parser)
     parser.add_argument(
-        "--gates", action="store_true", help="also what each gate of the decision says"
+        "--gates", action="store_true", help="also show what each gate of the decision said"
     )
     add_output_flag(parser)
     add_flags(parser)

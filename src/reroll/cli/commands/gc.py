@@ -16,30 +16,32 @@ from reroll.kube.wire import Resource
 from reroll.pipeline import gc, usage
 from reroll.pipeline.gc import Collected, Decision, Outcome, Rules, Verdict
 
+DESCRIPTION = """\
+Delete content-named ConfigMaps and Secrets that nothing in the cluster uses any more: those of
+`reroll render --names`, of kustomize's generators (it computes the suffix again to be sure) and of
+kapp. What is in use is never deleted. A ReplicaSet without pods and a ControllerRevision count as
+users, so `kubectl rollout undo` keeps working.
+
+  reroll gc -n shop --dry-run    what would be deleted, what stays, and why
+  reroll gc -A --keep 3          keep the three newest unused ones of each name
+  reroll gc -n shop --also gateways.v1.gateway.networking.k8s.io"""
+
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.description = (
-        "Delete content-named ConfigMaps and Secrets that nothing in the cluster names any more:\n"
-        "those of `reroll render --names`, of kustomize's generators (proved by computing the\n"
-        "suffix again) and of kapp. What is in use is never deleted; a ReplicaSet without pods\n"
-        "and a ControllerRevision are uses too, so `kubectl rollout undo` keeps working.\n\n"
-        "  reroll gc -n shop --dry-run     what would be deleted, and what stays and why\n"
-        "  reroll gc -A --keep 3           keep the three newest unused ones of each name\n"
-        "  reroll gc -n shop --also gateways.v1.gateway.networking.k8s.io"
-    )
-    add_dry_run_flag(parser, "delete nothing, say what would be")
+    parser.description = DESCRIPTION
+    add_dry_run_flag(parser, "delete nothing; say what would happen")
     parser.add_argument(
         "--keep",
         type=int,
         default=1,
         metavar="N",
-        help="keep so many unused ones of each name, the newest (default: 1)",
+        help="keep the N newest unused ones of each name (default: 1)",
     )
     parser.add_argument(
         "--min-age",
         default="1h",
         metavar="1h",
-        help="keep what is younger: its workload may come in a moment (default: 1h)",
+        help="keep what is younger: its workload may still be on its way (default: 1h)",
     )
     parser.add_argument("-l", "--selector", help="only configs with these labels")
     parser.add_argument(
@@ -47,7 +49,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="PLURAL.VERSION.GROUP",
-        help="a custom resource that names configs too (repeatable)",
+        help="a custom resource that uses configs too (repeatable)",
     )
     add_config_flag(parser)
     add_output_flag(parser)
@@ -140,7 +142,7 @@ def _resource(text: str) -> Resource:
     plural, version, group = (*text.split(".", 2), "", "")[:3]
     if not (plural and version and group):
         raise CommandError(
-            f"--also: {text!r} is no resource; write PLURAL.VERSION.GROUP, "
+            f"--also: {text!r} is not a resource; write PLURAL.VERSION.GROUP, "
             'e.g. "gateways.v1.gateway.networking.k8s.io"',
             Exit.USAGE,
         )

@@ -28,15 +28,15 @@ from reroll.kube.view import View
 from reroll.pipeline.usage import USERS, Document
 
 DESCRIPTION = """\
-Draw which ConfigMaps and Secrets are used by which workloads: of a namespace, of the cluster, of
-one source or of one workload. Sources that do not exist are marked. Injections are drawn as users
-too. It reads names only: of ConfigMaps and Secrets the metadata.
+Draw which workloads use which ConfigMaps and Secrets: in a namespace, in the whole cluster, or
+around one source or workload. Missing sources are marked, and Injections count as users. Of
+ConfigMaps and Secrets only the metadata is read.
 
   reroll graph -n shop
-  reroll graph secret/db -n shop               what a change of it concerns
-  reroll graph deployment/web -n shop          what it uses
-  reroll graph -A --orphans                    also what nobody uses
-  reroll graph -n shop -o svg > shop.svg       also dot (Graphviz), mermaid, json"""
+  reroll graph secret/db -n shop           what a change of it affects
+  reroll graph deployment/web -n shop      what it uses
+  reroll graph -A --orphans                also what nothing uses
+  reroll graph -n shop -o svg > shop.svg   or dot (Graphviz), mermaid, json"""
 FORMS = ("tree", "dot", "mermaid", "svg", "json", "yaml")
 
 
@@ -45,7 +45,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "target", nargs="?", metavar="KIND/NAME", help="one source or one workload (default: all)"
     )
-    parser.add_argument("--orphans", action="store_true", help="also sources that nothing names")
+    parser.add_argument(
+        "--orphans", action="store_true", help="also show sources that nothing uses"
+    )
     parser.add_argument("-o", "--output", choices=FORMS, default="tree", help="(default: tree)")
     add_flags(parser)
     add_controller_flags(parser)
@@ -100,7 +102,7 @@ async def _orphans(view: View, found: Graph, configs: Configs) -> frozenset[Key]
                 names = named(_document(one))
                 used |= {(one.metadata.namespace, name) for name in names}
     if len(view.gaps) > gaps:
-        view.gaps.append("what nobody uses cannot be told, because of what may not be listed")
+        view.gaps.append("what nothing uses is not known, because not everything may be listed")
         return frozenset()
     return orphans(configs.there, used)
 

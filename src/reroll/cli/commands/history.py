@@ -5,7 +5,7 @@ import textwrap
 from typing import Any
 
 from reroll.answers.history.gather import gather, situations_of, subject
-from reroll.answers.history.history import HistoryEntry, facts_of
+from reroll.answers.history.history import HistoryEntry, beside, facts_of
 from reroll.answers.namespaces import namespaces
 from reroll.cli.command import Context
 from reroll.cli.errors import CommandError, Exit
@@ -18,17 +18,17 @@ from reroll.kube.view import View
 LONGEST = 60
 """Characters of a message in a table; `-o json` has all of it."""
 DESCRIPTION = """\
-Tell what rolled, when, why, because of which keys, and who had changed them: from the records on
-workloads, the copies of them that Kubernetes keeps with each revision, and Events. The newest
-comes first, and RESULT says what became of the last roll. Keys are told by name, values never.
+Show what rolled, when, why, because of which keys, and who had changed them. This comes from the
+records on workloads, the copies of them that Kubernetes keeps with each revision, and Events. The
+newest comes first, and RESULT says how the last roll went. Keys are shown by name, values never.
 
   reroll history -n shop
   reroll history deployment/web -n shop --watch
   reroll history -A --limit 20 -o json"""
 
 
-NOTHING = "Nothing is known: no workload here has a record of Reroll, or an Event."
-WIDER = ("REVISION", "TOLD BY")
+NOTHING = "No history: no workload here has a record of Reroll, or an Event."
+WIDER = ("REVISION", "KNOWN FROM")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -38,7 +38,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     add_selector_flag(parser)
     parser.add_argument(
-        "--limit", type=int, default=50, metavar="N", help="at most so many (default: 50)"
+        "--limit", type=int, default=50, metavar="N", help="show at most N (default: 50)"
     )
     add_output_flag(parser)
     add_watch_flag(parser)
@@ -98,7 +98,7 @@ def _cells(entry: HistoryEntry, longest: int | None) -> tuple[str, ...]:
     said = entry.message
     if longest:
         said = textwrap.shorten(said, longest, placeholder=" …")
-    because = ", ".join(part.entry for part in entry.parts) or said
+    because = beside((part.entry for part in entry.parts), entry.keys) or said
     by = ", ".join(dict.fromkeys(part.by for part in entry.parts if part.by))
     keys, revision = ", ".join(entry.keys), str(entry.revision or "")
     cells = (entry.reason, entry.result, because, keys, revision, entry.origin, by)

@@ -22,24 +22,30 @@ from reroll.pipeline.hold import Change, HoldError, Result, Target, annotate, va
 
 NAMESPACE_WORDS = frozenset(("namespace", "namespaces", "ns"))
 
+DESCRIPTION = """\
+Keep workloads from rolling until you release them, or until a time: some workloads, a namespace,
+everything that uses a ConfigMap or Secret, or the whole cluster. A roll is delayed, never lost:
+what changes during the hold rolls once when it ends.
+
+  reroll hold -n shop deployment/web --reason "incident 42"
+  reroll hold -n shop deployment/web --until 2h
+  reroll hold -n shop -l tier=web --until 30m
+  reroll hold -A -l team=shop --until 30m --dry-run
+  reroll hold namespace/shop --until 2026-12-27T08:00:00Z --reason holidays
+  reroll hold -n shop configmap/app --reason "being edited"
+  reroll hold --all --reason "incident 42"
+  reroll release -n shop deployment/web"""
+
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.description = (
-        "Keep workloads from rolling, or all of a namespace, all that use a ConfigMap or Secret,\n"
-        "or the whole cluster, until they are released or a time comes. A roll is delayed, never\n"
-        "lost: what changed meanwhile rolls then, once.\n\n"
-        '  reroll hold -n shop deployment/web --reason "incident 42"\n'
-        "  reroll hold -n shop deployment/web --until 2h\n"
-        "  reroll hold -n shop -l tier=web --until 30m\n"
-        "  reroll hold -A -l team=shop --until 30m --dry-run\n"
-        "  reroll hold namespace/shop --until 2026-12-27T08:00:00Z --reason holidays\n"
-        '  reroll hold -n shop configmap/app --reason "being edited"\n'
-        '  reroll hold --all --reason "incident 42"\n'
-        "  reroll release -n shop deployment/web"
-    )
+    parser.description = DESCRIPTION
     add_targets(parser)
-    parser.add_argument("--reason", default="", metavar="TEXT", help="why; told wherever it holds")
-    parser.add_argument("--until", metavar="TIME", help="a time (RFC 3339), or how long (2h)")
+    parser.add_argument(
+        "--reason", default="", metavar="TEXT", help="why; shown wherever the hold is"
+    )
+    parser.add_argument(
+        "--until", metavar="TIME", help="when it ends: a time (RFC 3339) or a duration (2h)"
+    )
     add_output_flag(parser)
     add_flags(parser)
 
@@ -51,9 +57,7 @@ def add_targets(parser: argparse.ArgumentParser) -> None:
         metavar="KIND/NAME",
         help="workloads, sources such as configmap/NAME, or namespace/NAME",
     )
-    parser.add_argument(
-        "--all", action="store_true", help="everything that the controller looks at"
-    )
+    parser.add_argument("--all", action="store_true", help="everything that the controller manages")
     add_selector_flag(parser)
     add_dry_run_flag(parser)
     add_controller_flags(parser)
@@ -149,9 +153,10 @@ def _answer(results: list[Result], change: Change, *, is_all: bool) -> Answer:
         (*place.cells(one.target.key), _word(one, change), one.after)[: len(columns)]
         for one in done
     ]
+    nothing = [] if results else [NOTHING[is_all]]
     return Answer(
         document={"targets": [_facts(one) for one in results], "dryRun": change.dry_run},
-        text=[Table(columns, rows) if rows else NOTHING[is_all]],
+        text=[Table(columns, rows)] if rows else nothing,
         names=[target(one.target.key) for one in done],
     )
 

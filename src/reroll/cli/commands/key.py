@@ -12,6 +12,7 @@ from reroll.answers.keys.keys import Ring, old, pruning, rotation
 from reroll.cli.command import Context
 from reroll.cli.errors import CommandError, Exit
 from reroll.cli.flags import add_controller_flags, add_dry_run_flag, add_flags
+from reroll.cli.help import Help
 from reroll.cli.sentences import warn
 from reroll.cli.show import Answer, Table, add_output_flag, show
 from reroll.cli.targets import duration
@@ -25,25 +26,25 @@ from reroll.kube.view import View
 from reroll.settings.table import Settings
 
 DESCRIPTION = """\
-Digests of Secrets are made with a key, so that they give no weak password away. It is in a Secret
-of the controller's namespace, and can be changed without rolling anything."""
+Digests of Secrets are made with a key, so that a weak password cannot be guessed from them. The key
+is in a Secret in the controller's namespace, and can be changed without rolling anything."""
 
 STATUS = """\
-Tell which keys there are, and how many records need each. No key is shown, only its id.
+Show which keys there are, and how many records need each. Keys are shown by id only.
 
   reroll key status"""
 
 ROTATE = """\
-Make a new key and use it from now on. The controller rewrites the records that need an old one,
-now or when it starts, and rolls nothing.
+Make a new key and use it from now on. The controller rewrites the records that need an old one, now
+or when it starts, and rolls nothing.
 
   reroll key rotate
   reroll key rotate --wait --prune"""
 
 PRUNE = """\
-Take out the old keys that no managed workload needs. What is still needed stays, unless --force:
-then those workloads are recorded with the key in use, and those of them roll whose Secrets were
-written since. Records of workloads that are not managed keep no key.
+Remove the old keys that no managed workload needs. With --force, also remove those that are needed:
+their workloads are then recorded with the current key, and roll if their Secrets were written
+since. Records of workloads that are not managed do not count.
 
   reroll key prune"""
 
@@ -62,18 +63,23 @@ def configure(parser: argparse.ArgumentParser) -> None:
             name,
             help=description.partition(".")[0].replace("\n", " "),
             description=description,
-            formatter_class=argparse.RawDescriptionHelpFormatter,
+            formatter_class=Help,
         )
         if name == "rotate":
-            sub.add_argument("--wait", action="store_true", help="until no record needs an old key")
             sub.add_argument(
-                "--timeout", default="10m", metavar="10m", help="of --wait (default: 10m)"
+                "--wait", action="store_true", help="wait until no record needs an old key"
             )
             sub.add_argument(
-                "--prune", action="store_true", help="then take the old ones out; waits too"
+                "--timeout",
+                default="10m",
+                metavar="10m",
+                help="how long --wait may take (default: 10m)",
             )
+            sub.add_argument("--prune", action="store_true", help="wait, then remove the old keys")
         if name == "prune":
-            sub.add_argument("--force", action="store_true", help="also those that are needed")
+            sub.add_argument(
+                "--force", action="store_true", help="also remove keys that are still needed"
+            )
         if name != "status":
             add_dry_run_flag(sub)
         add_output_flag(sub)
@@ -164,7 +170,7 @@ async def _rewritten(keys: Keys, limit: float) -> KeysInUse:
             raise CommandError(
                 f"an old key is still needed by {_records(len(late))}, {late[0]} is one of them; "
                 "is the controller running, and is it opted in? "
-                "`reroll key prune` goes on from here",
+                "continue with `reroll key prune`",
                 Exit.TIMED_OUT,
             )
         await asyncio.sleep(MOMENT)
@@ -176,7 +182,7 @@ async def _prune(keys: Keys, context: Context) -> None:
     needed = {one for one in old(state.ring) if state.usage.by_key.get(one)}
     doomed = old(state.ring) if context.args.force else old(state.ring) - needed
     if doomed and context.args.dry_run:
-        warn([f"{', '.join(sorted(doomed))} would be taken out of {keys.secret}"])
+        warn([f"{', '.join(sorted(doomed))} would be removed from {keys.secret}"])
     elif doomed:
         await keys.write(pruning(state.ring, doomed))
     _show(keys, await keys.read(), context)

@@ -10,16 +10,18 @@ from reroll.core.model.names import counted
 from reroll.manifests.lint import Finding, Linted, lint
 from reroll.manifests.options import Options
 
+DESCRIPTION = """\
+Check the reroll.dev/ annotations of manifests before they reach a cluster: unknown keys, values
+that cannot be used, and annotations in a pod template, where nothing reads them. Needs no cluster.
+Exits with 0 if nothing is wrong, and with 2 otherwise.
+
+  reroll lint manifests/
+  helm template shop ./chart | reroll lint
+  kustomize build overlays/prod | reroll lint -o json"""
+
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.description = (
-        "Check the reroll.dev/ annotations of manifests, before they get to a cluster: keys that\n"
-        "mean nothing, values that cannot be used, and what stands in a pod template, where\n"
-        "nobody reads it. Needs no cluster. Ends with 0 if nothing is wrong, else with 2.\n\n"
-        "  reroll lint manifests/\n"
-        "  helm template shop ./chart | reroll lint\n"
-        "  kustomize build overlays/prod | reroll lint -o json"
-    )
+    parser.description = DESCRIPTION
     parser.add_argument(
         "files",
         nargs="*",
@@ -45,7 +47,7 @@ def answer(linted: Linted) -> Answer:
             "objects": linted.objects,
             "problems": [_document(finding) for finding in linted.findings],
         },
-        text=[*map(str, linted.findings)] or [f"{objects}, no problem"],
+        text=[*map(str, linted.findings)] or [f"{objects}, no problems"],
         warnings=[f"{counted(count, 'problem')} in {objects}"] if count else [],
         code=Exit.USAGE if count else Exit.OK,
     )

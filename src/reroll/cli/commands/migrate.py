@@ -19,23 +19,24 @@ from reroll.cli.commands import migrate_check
 from reroll.cli.commands.migrate_check import line_document
 from reroll.cli.errors import CommandError, Exit
 from reroll.cli.files import read_yaml
+from reroll.cli.help import Help
 from reroll.cli.output import print_json
 from reroll.cli.sentences import warn
 
 FLAGS = """\
-Turn what Reloader or Wave is told into Reroll's settings: a command line after `--`, with
-environment variables as NAME=value, or the values of their Helm chart.
+Translate the settings of Reloader or Wave into Reroll's: from a command line after `--`, with
+environment variables as NAME=value, or from the values of their Helm chart.
 
-What is printed is a config file for `reroll run --config`, or with --chart the values for
-Reroll's own chart; whatever has no counterpart is a comment in it.
+The output is a config file for `reroll run --config`, or with --chart the values for Reroll's own
+chart. Whatever has no counterpart is a comment in it.
 
-  reroll migrate flags -- --auto-reload-all --reload-strategy=annotations > reroll.yaml
-  helm get values reloader -n reloader | reroll migrate flags --values - --chart > values.yaml"""
+  reroll migrate flags -- --auto-reload-all > reroll.yaml
+  helm get values reloader | reroll migrate flags --values - --chart"""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.description = (
-        "Move a cluster from Reloader or Wave, without touching a manifest and without one restart."
+        "Move a cluster from Reloader or Wave without touching a manifest or restarting anything."
     )
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
     for name, description, add_arguments, action in COMMANDS:
@@ -43,7 +44,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
             name,
             help=description.partition("\n\n")[0].replace("\n", " "),
             description=description,
-            formatter_class=argparse.RawDescriptionHelpFormatter,
+            formatter_class=Help,
         )
         add_arguments(sub)
         sub.set_defaults(migrate_action=action)
@@ -56,13 +57,15 @@ def run(args: argparse.Namespace) -> int:
 
 def _add_flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("words", nargs="*", metavar="WORD", help="the command line, after `--`")
-    parser.add_argument("--values", metavar="FILE", help="values of their Helm chart; -: stdin")
+    parser.add_argument(
+        "--values", metavar="FILE", help="values of their Helm chart; - for standard input"
+    )
     parser.add_argument("--chart", action="store_true", help="print values for Reroll's own chart")
     parser.add_argument(
         "--from",
         dest="tool",
         choices=[tool.name for tool in TOOLS],
-        help="whose they are, if that does not tell itself",
+        help="whose settings these are, if that is not clear from the settings",
     )
     parser.add_argument(
         "-o", "--output", choices=("yaml", "json"), default="yaml", help="(default: yaml)"
@@ -106,7 +109,7 @@ def document(found: Translation) -> dict[str, Any]:
 def config_file(found: Translation) -> str:
     """A config file of ours, with what became of each thing that was given."""
     text = [
-        f"# What {found.tool.title} is told, as settings of Reroll: `reroll run --config FILE`."
+        f"# The settings of {found.tool.title} as settings of Reroll: `reroll run --config FILE`."
     ]
     text += ["", _yaml(found.settings)]
     beside = "; notices need the file" if "notices" in found.settings else ""
@@ -116,7 +119,7 @@ def config_file(found: Translation) -> str:
 
 def values_file(found: Translation) -> str:
     """Values for our chart."""
-    title = f"What {found.tool.title} is told, as values of Reroll's chart"
+    title = f"The settings of {found.tool.title} as values of Reroll's chart"
     head = [f"# {title}: `helm install --values FILE`.", ""]
     return "\n".join([*head, _yaml(found.chart), *_comments(found)])
 

@@ -15,9 +15,9 @@ from reroll.cli.show import PROGRAMS, Answer, Table, add_output_flag, target
 from reroll.kube.view import View
 
 DESCRIPTION = """\
-List what Reloader and Wave do in this cluster and what will be different with Reroll.
+List what Reloader and Wave do in this cluster, and what will be different with Reroll.
 
-Reads only. What may not be read is told, and the rest is shown.
+Read-only. What you may not read is named, and the rest is shown.
 
   reroll migrate check -A
   reroll migrate check -n shop -o json"""
@@ -102,7 +102,7 @@ def _controllers(controllers: Iterable[ConfiguredController]) -> Iterator[Table 
     yield Table(("CONTROLLER", "FOUND AS", "ACTIVE"), rows)
     for each in controllers:
         if each.translation:
-            title = f"What {each.title} ({each.key}) is told"
+            title = f"The settings of {each.title} ({each.key})"
             yield from _section(title, map(_line, each.translation.lines))
 
 

@@ -11,6 +11,7 @@ from reroll.cli.command import Context
 from reroll.cli.errors import CommandError, Exit
 from reroll.cli.files import read_yaml
 from reroll.cli.flags import add_flags
+from reroll.cli.help import Help
 from reroll.cli.show import ANSWERS, PROGRAMS, Answer, Table, add_output_flag, show
 from reroll.clock import SystemClock
 from reroll.core.policy.notice import Notice
@@ -22,24 +23,25 @@ from reroll.kube.view import View
 from reroll.settings.resolve import SettingsError, resolve
 
 DESCRIPTION = """\
-Rows `notices:` of the config file say who is told what needs somebody."""
+The rows `notices:` of the config file say who gets a message when something needs attention."""
 
 TEST = """\
-Send a message that says that it is a test. It goes the way of all others: with the files that the
-row names, so run it where those are, in the pod of the controller.
+Send a test message to the receiver of one row. It is sent as any other message is, with the files
+that the row names, so run it where those are: in the controller's pod.
 
   kubectl exec deploy/reroll -- reroll notice test platform
 
-Exit code 0: the receiver took it; 1: it did not, and standard error says why; 2: there is no such
-row, or the config file cannot be used, and nothing was sent."""
+exit codes: 0 the receiver took it; 1 it did not, and standard error says why; 2 there is no such
+row or the config file cannot be used, and nothing was sent"""
 
 PREVIEW = """\
-Show what each receiver would be told of the cluster as it is: one line for each message, and with
--o json the very body of it. It reads only, and sends nothing. Exit code 1: something could not be
-read, and standard error says what; what could be is shown.
+Show what each receiver would get for the cluster as it is now: one line for each message, and with
+-o json its body. Read-only, and nothing is sent.
 
   reroll notice preview
-  reroll notice preview -A -o json"""
+  reroll notice preview -A -o json
+
+exit codes: 0 everything could be read; 1 something could not, and standard error says what"""
 IN_THE_IMAGE = "/etc/reroll/reroll.yaml"
 
 
@@ -51,11 +53,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
             name,
             help=description.partition(".")[0].replace("\n", " ").partition(":")[0],
             description=description,
-            formatter_class=argparse.RawDescriptionHelpFormatter,
+            formatter_class=Help,
         )
         add_output_flag(sub, ANSWERS)
         if name == "test":
-            sub.add_argument("name", metavar="NAME", help="of a row of `notices:`")
+            sub.add_argument("name", metavar="NAME", help="name of a row of `notices:`")
             sub.add_argument(
                 "--config",
                 metavar="FILE",
@@ -126,7 +128,7 @@ async def _previewed(view: View, context: Context) -> Answer:
         ("NOTICE", "TO", "NEWS", "WORKLOADS", "TITLE"),
         [_row(one) for one in found],
     )
-    nothing = "Nobody would be told anything." if rows else "No notice is configured."
+    nothing = "No message would be sent." if rows else "No notice is configured."
     return Answer(
         document={"messages": [_facts(one) for one in found], "problems": list(view.gaps)},
         text=[table if found else nothing],

@@ -25,19 +25,18 @@ from reroll.kube.view import View
 
 DESCRIPTION = f"""\
 Workloads with `reroll.dev/revisions: "true"` are pinned to copies of their ConfigMaps and Secrets.
-This is what has their pods use the copies, when the pods are made:
+This makes new pods use those copies, in one of three modes:
 
-  policy     a MutatingAdmissionPolicy: CEL in the API server, nothing of ours is called
-  webhook    our own server (`reroll run --webhook`), for API servers without such policies
-  template   nothing is installed: the controller writes the names into the templates
+  policy     a MutatingAdmissionPolicy: CEL inside the API server
+  webhook    `reroll run --webhook` answers: for older API servers
+  template   nothing to install: the controller writes names into templates
 
-Pods without the annotation of a pin are never looked at. A namespace with the label
-`{SWITCH}={OFF}` is left out, and so are kube-system and the controller's own; the controller
-uses `template` there.
+Only pods with pins are rewritten. Namespaces with the label `{SWITCH}={OFF}`,
+kube-system and the controller's own are left out; the controller uses `template` there.
 
-  reroll pins install                        the best that the cluster can do
-  reroll pins install --dry-run > pins.yaml  to put it into Git instead
-  reroll pins status -n shop                 what is installed, and a try whether it works
+  reroll pins install                       the best mode that the cluster has
+  reroll pins install --dry-run > pins.yaml to keep it in Git
+  reroll pins status -n shop                what is installed, and if it works
   reroll pins uninstall"""
 
 
@@ -58,9 +57,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _add_name(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--name", default=NAME, help=f"what the objects are called (default: {NAME})"
-    )
+    parser.add_argument("--name", default=NAME, help=f"name of the objects (default: {NAME})")
 
 
 def _add_place(parser: argparse.ArgumentParser) -> None:
@@ -68,7 +65,7 @@ def _add_place(parser: argparse.ArgumentParser) -> None:
         "-n",
         "--namespace",
         metavar="NAME",
-        help="where to try whether pods are rewritten (default: namespace of the context)",
+        help="where to try it (default: namespace of the context)",
     )
 
 
@@ -79,18 +76,18 @@ def _add_install(parser: argparse.ArgumentParser) -> None:
         "--mode",
         choices=("auto", *(mode.value for mode in Mode)),
         default="auto",
-        help="how (default: auto, the best that the cluster can do)",
+        help="which mode (default: auto, the best that the cluster has)",
     )
     parser.add_argument(
         "--namespace-selector",
         default="",
         metavar="LABELS",
-        help="only namespaces with these labels (default: all but those that are switched off)",
+        help="only namespaces with these labels (default: all that are not left out)",
     )
     parser.add_argument(
         "--exclude-namespaces",
         metavar="NAMES",
-        help=f"never these (default: {', '.join(EXEMPT)} and that of the controller)",
+        help=f"leave these out (default: {', '.join(EXEMPT)} and that of the controller)",
     )
     parser.add_argument(
         "--controller-namespace",
@@ -107,7 +104,7 @@ def _add_install(parser: argparse.ArgumentParser) -> None:
         help=f"Secret with the webhook's certificates (default: {install.CERTIFICATES})",
     )
     parser.add_argument(
-        "--dry-run", action="store_true", help="apply nothing, print the manifests as YAML"
+        "--dry-run", action="store_true", help="apply nothing; print the manifests as YAML"
     )
 
 
@@ -115,7 +112,10 @@ def _add_uninstall(parser: argparse.ArgumentParser) -> None:
     _add_name(parser)
     installable = (Mode.POLICY.value, Mode.WEBHOOK.value)
     parser.add_argument(
-        "--mode", choices=("all", *installable), default="all", help="only this (default: all)"
+        "--mode",
+        choices=("all", *installable),
+        default="all",
+        help="remove only this mode (default: all)",
     )
     add_dry_run_flag(parser)
 
@@ -185,7 +185,7 @@ def _sentence(choice: Choice) -> str:
 def _not_in_force(tested: Probe, mode: Mode) -> str:
     if not tested.problem:
         return (
-            f"the API server takes the {mode} but does not heed it: a new pod in namespace "
+            f"the API server takes the {mode} but does not apply it: a new pod in namespace "
             f"{tested.namespace} is not rewritten, so it was removed again; switch the feature "
             "gate MutatingAdmissionPolicy on, or use --mode webhook or template"
         )
@@ -197,7 +197,7 @@ def _requirements(text: str) -> list[Manifest]:
     selector = parse_selector(text)
     if selector is None:
         raise CommandError(
-            f'--namespace-selector: {text!r} is no label selector; use e.g. "team=shop"',
+            f'--namespace-selector: {text!r} is not a label selector; use e.g. "team=shop"',
             Exit.USAGE,
         )
     return [admission_objects.expression(one) for one in selector.requirements]
@@ -207,7 +207,7 @@ def _names(text: str) -> list[str]:
     names = [name.strip() for name in text.split(",") if name.strip()]
     if odd := next((name for name in names if not is_plain_name(name)), None):
         raise CommandError(
-            f'--exclude-namespaces: {odd!r} is no name; write e.g. "kube-system,reroll"',
+            f'--exclude-namespaces: {odd!r} is not a name; write e.g. "kube-system,reroll"',
             Exit.USAGE,
         )
     return names
@@ -299,7 +299,12 @@ def print_yaml(objects: list[Manifest]) -> None:
 
 
 COMMANDS = (
-    ("install", "apply it, in the best mode or in one of your choice", _add_install, _install),
-    ("uninstall", "take it away, and tell who still has pins", _add_uninstall, _uninstall),
-    ("status", "what is installed, and whether pods are rewritten now", _add_place, _status),
+    ("install", "install it, in the best mode or in the one you choose", _add_install, _install),
+    (
+        "uninstall",
+        "remove it, and list the workloads that still have pins",
+        _add_uninstall,
+        _uninstall,
+    ),
+    ("status", "show what is installed, and try whether pods are rewritten", _add_place, _status),
 )

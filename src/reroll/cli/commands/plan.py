@@ -19,18 +19,21 @@ from reroll.engine.listing import Listing
 from reroll.kube.view import View
 from reroll.manifests.model import Manifests
 
+DESCRIPTION = """\
+Show what would roll now, and why. With --with, show what a change would roll before you make it:
+workloads, pods, namespaces, the names of keys, and the order in which workloads would get it.
+Nothing is written, and the decisions are the controller's own.
+
+  reroll plan -n shop                    what is stale
+  reroll plan -n shop --all              every workload, also those up to date
+  reroll plan -A --with configmap.yaml   the blast radius of one change
+  helm template shop ./chart | reroll plan -n shop --with -
+
+exit codes: 0 nothing would roll; 3 something would; 1 not everything could be read"""
+
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.description = (
-        "Tell what would roll now, and why; or with --with, what a change would roll before it is\n"
-        "made: workloads, pods, namespaces, and keys by name; and the turn of each, where the\n"
-        "change propagates with care. Nothing is written. Decisions are the controller's own.\n\n"
-        "  reroll plan -n shop                          what is stale\n"
-        "  reroll plan -n shop --all                    every workload, also those up to date\n"
-        "  reroll plan -A --with configmap.yaml         the blast radius of one change\n"
-        "  helm template shop ./chart | reroll plan -n shop --with -\n\n"
-        "exit codes: 0 nothing would roll; 3 something would; 1 not all could be seen"
-    )
+    parser.description = DESCRIPTION
     parser.add_argument("workloads", nargs="*", metavar="KIND/NAME", help="only these workloads")
     flags.add_selector_flag(parser)
     parser.add_argument(
@@ -41,10 +44,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
         dest="changed",
         action="append",
         metavar="FILE",
-        help="what if these ConfigMaps and Secrets were applied: file, folder or - (repeatable)",
+        help="plan as if these ConfigMaps and Secrets were applied: file, folder or - (repeatable)",
     )
     parser.add_argument(
-        "--all", action="store_true", help="also workloads to which nothing would happen"
+        "--all", action="store_true", help="also show workloads that would not change"
     )
     add_output_flag(parser)
     flags.add_controller_flags(parser)
@@ -102,7 +105,7 @@ def _unseen(view: View, written: Manifests) -> list[str]:
             notes.append(f"{key} is in another namespace, where nobody looked; use -A")
     if written.workloads:
         notes.append(
-            "workloads in the files are not compared here; `reroll diff` tells which of them change"
+            "workloads in the files are not compared here; `reroll diff` shows which of them change"
         )
     return notes
 

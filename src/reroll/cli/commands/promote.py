@@ -15,8 +15,8 @@ from reroll.kube.view import View
 from reroll.pipeline import canary
 
 DESCRIPTION = """\
-Let a workload roll now with what its canary tries, whatever is known of it: it is not waited for
-any longer, and one that failed is passed over. A further change has a canary of its own.
+Roll a workload now with the configuration that its canary tries, whatever state the canary is in:
+even if it failed, or its time is not over. The next change gets a canary of its own.
 
   reroll promote deployment/web -n shop"""
 
@@ -27,7 +27,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("workloads", nargs="+", metavar="KIND/NAME", help="e.g. deployment/web")
+    parser.add_argument(
+        "workloads", nargs="+", metavar="KIND/NAME", help="a workload, such as deployment/web"
+    )
     add_dry_run_flag(parser)
     add_config_flag(parser)
     add_output_flag(parser)

@@ -9,19 +9,19 @@ from reroll.cli.errors import CommandError, Exit
 from reroll.core.policy.approval import LONGEST_WHY
 
 DESCRIPTION = """\
-Reject what a ConfigMap or Secret holds now: no workload that needs an approval rolls with it, and
-each says by whom it was rejected and why. A further change of the source is another content, and
-waits for an approval of its own; `reroll approve` takes a rejection back.
+Reject the content that a ConfigMap or Secret has now: no workload that needs an approval rolls with
+it, and each says who rejected it and why. The next change of the source waits for its own approval;
+`reroll approve` takes a rejection back.
 
   reroll reject configmap/app -n shop --reason "wrong pool size"
-  reroll reject secret/db -n shop --content 5f9c2d1a7b --reason "not rotated at the database"
+  reroll reject secret/db -n shop --content 5f9c2d1a7b --reason "too early"
 """
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.description = DESCRIPTION
     parser.add_argument(
-        "--reason", required=True, metavar="TEXT", help="why; told wherever it is held"
+        "--reason", required=True, metavar="TEXT", help="why; shown on every workload that waits"
     )
     add_arguments(parser)
 

@@ -7,18 +7,20 @@ from reroll.cli.commands import hold
 from reroll.cli.flags import add_flags
 from reroll.cli.show import add_output_flag
 
+DESCRIPTION = """\
+End a hold on workloads, a namespace or a source, and let workloads go that an undo keeps at a
+revision. What changed in the meantime rolls once: now if a controller runs, otherwise with the next
+`reroll sync`.
+
+  reroll release -n shop deployment/web
+  reroll release namespace/shop
+  reroll release -n shop configmap/app
+  reroll release --all            end the hold on the whole cluster
+  reroll release -A --dry-run     every workload and namespace that is held"""
+
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.description = (
-        "End the hold of workloads, or of a namespace; and that a workload is held at a revision,\n"
-        "after an undo. What changed meanwhile rolls now, once: by the controller if there is\n"
-        "one, else with the next `reroll sync`.\n\n"
-        "  reroll release -n shop deployment/web\n"
-        "  reroll release namespace/shop\n"
-        "  reroll release -n shop configmap/app\n"
-        "  reroll release --all                   end the hold of the whole cluster\n"
-        "  reroll release -A --dry-run            each workload and namespace that is held"
-    )
+    parser.description = DESCRIPTION
     hold.add_targets(parser)
     add_output_flag(parser)
     add_flags(parser)

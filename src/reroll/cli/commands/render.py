@@ -24,15 +24,17 @@ from reroll.manifests.text.nodes import Node
 KEY_VARIABLE = "REROLL_RENDER_KEY"
 _NAME = r"([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?"
 
+DESCRIPTION = """\
+Write a checksum of the ConfigMaps and Secrets that each workload uses into its pod template, in
+manifests on their way to the cluster. Everything else stays byte for byte.
+
+  helm template shop ./chart | reroll render | kubectl apply -f -
+  kustomize build overlays/prod | reroll render --strict > prod.yaml
+  reroll render base/ --namespace shop"""
+
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.description = (
-        "Write a checksum of the ConfigMaps and Secrets that each workload uses into its pod\n"
-        "template, in manifests on their way to the cluster. All else stays byte for byte.\n\n"
-        "  helm template shop ./chart | reroll render | kubectl apply -f -\n"
-        "  kustomize build overlays/prod | reroll render --strict > prod.yaml\n"
-        "  reroll render base/ --namespace shop"
-    )
+    parser.description = DESCRIPTION
     parser.add_argument(
         "files",
         nargs="*",
@@ -171,7 +173,7 @@ def _write(out: bytes) -> None:
 def _rendered(args: argparse.Namespace, given: list[Input], chosen: Options) -> bytes:
     if chosen.annotation != ANNOTATION and not re.fullmatch(_NAME, chosen.annotation):
         raise CommandError(
-            f"--annotation: {chosen.annotation[:80]!r} is no name of an annotation; "
+            f"--annotation: {chosen.annotation[:80]!r} is not the name of an annotation; "
             f"write e.g. {ANNOTATION}",
             Exit.USAGE,
         )

@@ -20,27 +20,30 @@ from reroll.kube.view import View
 from reroll.pipeline.restart import Restarts
 from reroll.pipeline.work import Options, Stage, Work
 
+DESCRIPTION = f"""\
+Replace the pods of workloads, opted in or not, as `kubectl rollout restart` does, and wait. The
+reason goes into an Event. Changes made since the last roll count as rolled, so nothing restarts
+twice.
+
+  reroll restart -n shop deployment/web --reason "rotate connections"
+  reroll restart -n shop sts/db --max-parallel 1 --rollback-on-failure
+  reroll restart -n shop -l tier=web --reason "new certificates"
+  reroll restart -A --stale --dry-run    what `reroll audit` finds
+
+{run_and_wait.EXITS}"""
+
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.description = (
-        "Replace the pods of workloads, opted in or not, as `kubectl rollout restart` does, and\n"
-        "wait for it. The reason stands in an Event. What changed meanwhile counts as rolled, so\n"
-        "nothing restarts twice.\n\n"
-        '  reroll restart -n shop deployment/web --reason "rotate connections"\n'
-        "  reroll restart -n shop deployment/web sts/db --max-parallel 1 --rollback-on-failure\n"
-        '  reroll restart -n shop -l tier=web --reason "new certificates"\n'
-        "  reroll restart -A --stale --dry-run     what `reroll audit` finds, opted in or not\n\n"
-        f"{run_and_wait.EXITS}"
-    )
+    parser.description = DESCRIPTION
     parser.add_argument("workloads", nargs="*", metavar="KIND/NAME", help="what to restart")
     flags.add_selector_flag(parser)
-    parser.add_argument("--reason", default="", metavar="TEXT", help="why; told in an Event")
+    parser.add_argument("--reason", default="", metavar="TEXT", help="why, for the Event")
     parser.add_argument(
         "--stale",
         action="store_true",
         help="only workloads with pods that `reroll audit` calls stale",
     )
-    flags.add_dry_run_flag(parser, "tell what would restart; do nothing")
+    flags.add_dry_run_flag(parser, "show what would restart; do nothing")
     parser.add_argument("--no-wait", action="store_true", help="do not wait for the new pods")
     run_and_wait.add_flags(parser, wait=False)
     add_output_flag(parser)

@@ -19,12 +19,12 @@ from reroll.kube.view import View
 from reroll.pipeline.use_revision import pin_to
 
 DESCRIPTION = """\
-List the revisions of a workload with `reroll.dev/revisions: "true"`: how old each is, which keys of
-its ConfigMaps and Secrets changed with it, and which pods run it. Keys are told by name; values are
-compared and never shown.
+List the revisions of a workload with `reroll.dev/revisions: "true"`: how old each one is, which
+keys of its ConfigMaps and Secrets it changed, and which pods run it. Keys are shown by name; values
+are compared and never shown.
 
-`use` has the workload use the content of one revision: it is rolled to it with one guarded write,
-and stays there until a source changes again, or until `reroll release`.
+`use` takes the workload to the content of one revision and keeps it there, until a source changes
+again or until `reroll release`.
 
   reroll revisions deployment/web -n shop
   reroll revisions use deployment/web 3 -n shop
@@ -40,10 +40,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "workloads",  # by that name, Tab knows what can follow
         nargs="+",
         metavar="KIND/NAME",
-        help="the workload; `use` before it, and a revision after it: its number, its name, or "
-        "`previous`",
+        help="a workload; after `use`, also a revision: its number, its name, or `previous`",
     )
-    add_dry_run_flag(parser, "`use`: say what would be written")
+    add_dry_run_flag(parser, "with `use`: say what would be written")
     add_config_flag(parser)
     add_output_flag(parser)
     add_flags(parser, everywhere=False)

@@ -21,11 +21,10 @@ from reroll.core.tables.reasons import Reason
 from reroll.kube.view import View
 
 DESCRIPTION = """\
-Show one line for each workload that is opted in: when Reroll last rolled it, how that rollout
-goes, and what is so now: up to date, what is waiting to roll, what holds it, what stands in the
-way. Then one table for each change that propagates: its waves, who is healthy, under way, held
-or failed, and what each waits for. `reroll explain KIND/NAME` tells all about one of them. It
-reads only.
+Show one line for each workload that has opted in: its last roll, how that rollout goes, and its
+state now: up to date, waiting to roll, held, or blocked. Below is one table for each change that is
+still on its way: its waves, which workloads are healthy, rolling, held or failed, and what each
+waits for. `reroll explain KIND/NAME` has the details of one workload. Read-only.
 
   reroll status -n shop
   reroll status -A -l team=shop --watch
@@ -44,7 +43,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--unapproved",
         action="store_true",
-        help="only what waits for approval: which content, who changed it, since when",
+        help="only what waits for approval: which content, who changed it, and since when",
     )
     flags.add_selector_flag(parser)
     add_output_flag(parser)

@@ -18,18 +18,21 @@ from reroll.engine.listing import Listing
 from reroll.kube.view import View
 from reroll.pipeline.work import Options, Stage, Work
 
+DESCRIPTION = f"""\
+Roll workloads that run with stale configuration, once, from the shell. No controller is needed; if
+one runs, it makes the same decisions. A workload that is seen for the first time is recorded
+and not rolled, and workloads that have not opted in are never touched.
+
+  reroll sync -n shop --wait             after a deploy: roll, and wait
+  reroll sync -n shop deployment/web --wait --rollback-on-failure
+  reroll sync -A --source secret/db --dry-run
+  reroll sync -n shop --wait --junit reroll.xml -o json    in CI
+
+{run_and_wait.EXITS}"""
+
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.description = (
-        "Roll what runs with stale configuration, once, from the shell: no controller is needed,\n"
-        "and one that runs decides the same. A workload that is seen for the first time is\n"
-        "recorded and not rolled. Only workloads that opted in are touched.\n\n"
-        "  reroll sync -n shop --wait                  after a deploy: roll, and wait for it\n"
-        "  reroll sync -n shop deployment/web --wait --rollback-on-failure --timeout 3m\n"
-        "  reroll sync -A --source secret/db --dry-run        what would it do\n"
-        "  reroll sync -n shop --wait --junit reroll.xml -o json      for a CI system\n\n"
-        f"{run_and_wait.EXITS}"
-    )
+    parser.description = DESCRIPTION
     parser.add_argument("workloads", nargs="*", metavar="KIND/NAME", help="only these workloads")
     flags.add_selector_flag(parser)
     parser.add_argument(
@@ -38,9 +41,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--stale",
         action="store_true",
-        help="also roll workloads whose pods are older than what they use, as `audit` tells it",
+        help="also roll workloads whose pods are older than what they use, as `audit` shows",
     )
-    flags.add_dry_run_flag(parser, "tell what would roll; do nothing")
+    flags.add_dry_run_flag(parser, "show what would roll; do nothing")
     run_and_wait.add_flags(parser, wait=True)
     add_output_flag(parser)
     flags.add_controller_flags(parser)

@@ -32,9 +32,9 @@ from reroll.core.policy.zones import zone
 from reroll.kube.view import View
 
 DESCRIPTION = """\
-Show the windows of the config file, then the workloads and sources that have windows: what is
-open now, until when, and when it opens next. A roll begins only while all windows are open that
-count for it; what is under way ends, and going back waits for none. It reads only.
+Show the windows of the config file, then the workloads and sources that have windows: what is open
+now, until when, and when it opens next. A roll starts only while every window that applies to it is
+open. Rollouts under way finish, and rolling back waits for no window. Read-only.
 
   reroll windows -n shop
   reroll windows -A -o wide
@@ -53,11 +53,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
         nargs="?",
         const=NOW,
         metavar="MONTH",
-        help="each day of a month such as 2026-12, of this one without it: when windows are open; "
-        "of one workload, when its rolls may begin",
+        help="when windows are open on each day of a month, such as 2026-12 (default: this month); "
+        "for one workload, when its rolls may start",
     )
     parser.add_argument(
-        "--zone", default="UTC", metavar="ZONE", help="show times by the clocks there (UTC)"
+        "--zone", default="UTC", metavar="ZONE", help="time zone to show times in (default: UTC)"
     )
     add_output_flag(parser)
     flags.add_controller_flags(parser)
@@ -79,7 +79,9 @@ def run(args: argparse.Namespace) -> int:
         text = "" if args.calendar == NOW else args.calendar
         month = first_of_month(text, context.clock.now(), where)
         if month is None:
-            raise CommandError(f'--calendar: {text!r} is no month; use e.g. "2026-12"', Exit.USAGE)
+            raise CommandError(
+                f'--calendar: {text!r} is not a month; use e.g. "2026-12"', Exit.USAGE
+            )
     return context.answer(lambda view: _windows(view, context, month, where))
 
 

@@ -199,7 +199,7 @@ def _stopped(case: Case, verdict: CanaryVerdict) -> Plan:
     name = canary_name(snapshot.workload.key.name)
     canary = f"its canary {name}" if snapshot.kind.canary is Canary.BESIDE else "its canary"
     why = f": {verdict.why}" if verdict.why else ""
-    detail = f": {canary} {verdict.v}{why}; `reroll promote` rolls it all the same"
+    detail = f": {canary} {verdict.v}{why}; `reroll promote` rolls it anyway"
     actions = partitions.put_back(case, verdict)
     if not actions and _may_stick(case):
         actions = (Unstick(),)

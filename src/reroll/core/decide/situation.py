@@ -31,6 +31,7 @@ from reroll.core.observe.proof import (
 )
 from reroll.core.observe.snapshot import Snapshot
 from reroll.core.observe.staleness import Finding, Verdict
+from reroll.core.tables.kinds import Strategy
 from reroll.core.tables.reasons import Reason
 
 
@@ -155,7 +156,8 @@ def situation(snapshot: Snapshot, plan: Plan, evidence: Circumstances, now: date
     """What is so, by all that is known; `plan` is the decision on `snapshot`."""
     record, pods = snapshot.record, evidence.pods or ()
     since = record.rolled if record else None
-    goes = _as_judged(rollout(snapshot.kind, evidence.health, pods, since), plan)
+    goes = _unfinished(rollout(snapshot.kind, evidence.health, pods, since), record)
+    goes = _as_judged(goes, plan)
     stale = [one for pod in pods for one in older_than_content(snapshot, pod.findings)]
     settled = tuple(one for one in stale if is_settled(snapshot, one, goes))
     older = tuple(one for one in stale if one not in settled)
@@ -192,6 +194,20 @@ def reported(snapshot: Snapshot, plan: Plan, now: datetime) -> Plan:
     known = situation(snapshot, plan, Circumstances(None, facts.health if facts else None), now)
     is_missing = known.obstacle and known.obstacle.reason is Reason.SOURCE_MISSING
     return known.plan if known.declined or known.failed or is_missing else plan
+
+
+_LEFT = {
+    Strategy.EVICT.value: "pods from before the change are still to be evicted",
+    Strategy.RELOAD.value: "pods are still to be asked to reload",
+}
+
+
+def _unfinished(goes: Rollout, record: Record | None) -> Rollout:
+    """The rollout, with what no status shows: pods that the roll has not come to yet."""
+    left = _LEFT.get(record.todo.do) if record and record.todo else None
+    if left is None or goes.progress is not Progress.COMPLETE:
+        return goes
+    return Rollout(Progress.PROGRESSING, left)
 
 
 def _as_judged(goes: Rollout, plan: Plan) -> Rollout:

@@ -86,7 +86,7 @@ _REMEDIES = {
 def _remedy(snapshot: Snapshot) -> str:
     if not snapshot.workload.replaces_pods:
         return "its pods are replaced when they are deleted"
-    usual = "nothing rolled them for it, `reroll sync --stale` does"
+    usual = "nothing has rolled them since; `reroll sync --stale` does"
     return _REMEDIES.get(_strategy(snapshot), usual)
 
 

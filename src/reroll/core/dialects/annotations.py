@@ -87,7 +87,7 @@ def _strategy(text: str) -> Strategy:
     try:
         return Strategy(text.strip())
     except ValueError:
-        raise ValueError(f"is no strategy; use one of {', '.join(Strategy)}") from None
+        raise ValueError(f"is not a strategy; use one of {', '.join(Strategy)}") from None
 
 
 def _mounts(text: str) -> bool:
@@ -102,7 +102,7 @@ def _mounts(text: str) -> bool:
 def _pin(text: str) -> str:
     if (mode := text.strip()) in PIN_MODES:
         return mode
-    raise ValueError(f"is none of {', '.join(PIN_MODES)}")
+    raise ValueError(f"is not one of {', '.join(PIN_MODES)}")
 
 
 def _port(text: str) -> int:
@@ -122,7 +122,7 @@ def _names(text: str) -> tuple[str, ...]:
     names = tuple(dict.fromkeys(part.strip() for part in text.split(",") if part.strip()))
     if len(names) > 10 or any("/" in name or ":" in name or len(name) > 40 for name in names):
         raise ValueError(
-            "is no list of at most ten names; name rows of `notices:`, e.g. team-shop, never a URL"
+            "is not a list of at most ten names; name rows of `notices:`, e.g. team-shop, never a URL"
         )
     return names
 
@@ -181,7 +181,7 @@ ANNOTATIONS: tuple[Annotation, ...] = (
     Annotation("reload-path", "reload.path", _path, "strategy `reload`: the path of the request", "/-/reload"),
     Annotation("reload-again", "reload.again", _duration, "strategy `reload`: after how long each pod is asked a second time, because the kubelet has brought its files by then", "90s"),
     Annotation("wave", "pace.wave", parse_wave, "workloads of lower waves get a change first; the next wave begins when those below are healthy", '"1"'),
-    Annotation("max-parallel", "pace.max_parallel", parse_parallel, "how many of those that a change concerns may be under way at once: `all`, `one`, a number, a percentage, or `doubling` for 1, 2, 4 and so on", "10%"),
+    Annotation("max-parallel", "pace.max_parallel", parse_parallel, "how many of the workloads that a change affects may roll at once: `all`, `one`, a number, a percentage, or `doubling` for 1, 2, 4 and so on", "10%"),
     Annotation("soak", "pace.soak", _duration, "how long it has to stay healthy before it counts as healthy with a change", "2m"),
     Annotation("deadline", "pace.deadline", _deadline, "an unfinished rollout counts as failed after this time; without it, by `progressDeadlineSeconds`, else after ten minutes", "10m"),
     Annotation("on-failure", "pace.on_failure", parse_on_failure, "what it means if it fails with a change: `hold` the others back, `rollback` those that have it, or `continue`", "rollback"),
@@ -189,13 +189,13 @@ ANNOTATIONS: tuple[Annotation, ...] = (
     Annotation("cooldown", "pace.cooldown", _duration, "least time between two of its rolls", "1h"),
     Annotation("max-rolls", "pace.max_rolls", parse_rolls, "most rolls in a time: beyond it, what its sources hold rolls once they keep still; `0/1h` for any number", "20/1h"),
     Annotation("approval", "approval.required", parse_required, "`required`: a content that it would roll with waits until somebody approves that very content", "required", _required),
-    Annotation("approval-timeout", "approval.timeout", parse_timeout, "after how long people are told again that a content waits for approval; it does not roll for that", "4h"),
+    Annotation("approval-timeout", "approval.timeout", parse_timeout, "after how long people are reminded that a content waits for approval; it still does not roll", "4h"),
     Annotation("canary", "canary.size", parse_size, "a Deployment with revisions gets a change only after so many extra pods with it were healthy, a StatefulSet after so many of its last pods: a number, a percentage of its replicas, or `none`", '"1"'),
     Annotation("canary-pause", "canary.manual", parse_pause, "`manual`: a healthy canary waits for `reroll promote` or `reroll abort`", "manual"),
     Annotation("window", "window", _windows, "its rolls begin only then: days, times and a zone, or names of windows of the config file; `;` between several, `always` for none", "Mon-Fri 09:00-17:00 Europe/Oslo", _closed),
     Annotation("urgent-before-expiry", "before_expiry", _before_expiry, "no window holds it if a certificate that it uses runs out before the next one opens: `true`, or only from a time before that on", "48h"),
     Annotation("gates", "pace.gates", parse_names, "names of gates of the config file: all have to be open before it rolls, and while it soaks", "errors, shop-alerts", _no_gate),
-    Annotation("notice", "notice", _names, "the rows of `notices:` that are told of it, those that have to be named; names, with commas", "team-shop"),
+    Annotation("notice", "notice", _names, "names of rows of `notices:` that report about it, separated by commas", "team-shop"),
 )  # fmt: skip
 
 SOURCE_ANNOTATIONS: tuple[Annotation, ...] = (
@@ -204,7 +204,7 @@ SOURCE_ANNOTATIONS: tuple[Annotation, ...] = (
     Annotation("on-failure", "pace.on_failure", parse_on_failure, "what it means if one of them fails with a change of it: `hold`, `rollback` or `continue`; a Secret goes back only if it says so itself", "rollback"),
     Annotation("revisions", "unpinned", _unpinned, "`false`: workloads with revisions roll for it, and use no copy of it, because its old content must not be used any more", '"false"'),
     Annotation("approval", "approval.required", parse_required_of_source, "`required`: what it holds rolls nothing until somebody approves that very content", "required"),
-    Annotation("approval-timeout", "approval.timeout", parse_timeout, "after how long people are told again that what it holds waits for approval", "4h"),
+    Annotation("approval-timeout", "approval.timeout", parse_timeout, "after how long people are reminded that its content waits for approval", "4h"),
     Annotation("approved", "approval.approved", parse_approved, "the content that was approved, and by whom; `reroll approve` writes it", "5f9c2d1a7b0e4c6d8f1a2b3c4d5e6f70 by alice"),
     Annotation("rejected", "approval.rejected", parse_rejected, "the content that was rejected, by whom and why; `reroll reject` writes it", '"5f9c2d1a7b0e4c6d8f1a2b3c4d5e6f70 by bob: wrong pool size"'),
     Annotation("hold", "timing.hold", parse_hold, "nothing rolls for it now: `true`, a reason, or `until` a time and a reason", "until 2026-11-16T09:00:00Z incident 42"),

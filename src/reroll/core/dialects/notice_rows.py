@@ -54,7 +54,9 @@ class NoticeRow(msgspec.Struct, forbid_unknown_fields=True, rename="kebab"):
     about: Annotated[
         list[str], Help("kinds of news, or `all`; without it, all that needs somebody")
     ] = []
-    where: Annotated[dict[str, Any], Help("of whom: see below; without it, of all")] = {}
+    where: Annotated[
+        dict[str, Any], Help("which workloads it is about: see below; without it, all")
+    ] = {}
     gather: Annotated[
         str, Help("how long news of one change are gathered into one message; `15s`")
     ] = "15s"
@@ -162,7 +164,7 @@ def _duration(given: str, where: str, problems: list[str]) -> timedelta:
 def _link(given: str, where: str, problems: list[str]) -> str:
     if given and not re.fullmatch(r"https?://\S{1,500}", given):
         problems.append(
-            f"{where}: link: is no http:// or https:// URL; write e.g. https://reroll.example.com"
+            f"{where}: link: is not an http:// or https:// URL; write e.g. https://reroll.example.com"
         )
     return given
 

@@ -160,7 +160,7 @@ class _Reading:
         try:
             cost = compiled(text).cost
         except ValueError as error:
-            self._problem(key, text, f"is no regular expression that can be used: {error}")
+            self._problem(key, text, f"is not a regular expression that can be used: {error}")
             return False
         if cost > self._budget:
             why = f"{text[:80]!r} does not count: its repetitions cost too much; use fewer of them"

@@ -91,7 +91,7 @@ def _extra(told: PolicyInput) -> tuple[tuple[Pattern, ...], tuple[Problem, ...]]
             if _NAME.fullmatch(name) and bool(slash) == bool(_NAME.fullmatch(namespace)):
                 named.append(Pattern(kind, namespace or None, name))
             else:
-                word = f'{where}: {item[:80]!r} is no name; write e.g. "app" or "shop/app"'
+                word = f'{where}: {item[:80]!r} is not a name; write e.g. "app" or "shop/app"'
                 problems.append(Problem(word))
     return tuple(dict.fromkeys(named)), tuple(problems)
 

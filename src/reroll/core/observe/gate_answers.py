@@ -75,7 +75,7 @@ def of_query(question: Query, status: int, body: bytes) -> Measured:
         try:
             values.append(float(sample.value[1]))
         except ValueError:
-            return unknown("a value of its answer is no number")
+            return unknown("a value of its answer is not a number")
     for value in values:
         if question.most is not None and value > question.most:
             return Measured(Answer.CLOSED, f"{value:g} is over {question.most:g}", is_failure=True)

@@ -94,7 +94,7 @@ def _judged(
     if there.created and there.created > since:
         return _made_since(found, there, there.created, frozen=frozen)
     if not there.known:
-        return found(Verdict.UNKNOWN, "its managedFields tell nothing about its data")
+        return found(Verdict.UNKNOWN, "its managedFields say nothing about its data")
     last = there.last(use.keys)
     if last is None and use.needs - there.keys and not use.optional:
         keys = ", ".join(sorted(use.needs - there.keys))

@@ -110,7 +110,7 @@ class GateRow(msgspec.Struct, forbid_unknown_fields=True, rename="kebab"):
     ] = None
     no_data: Annotated[
         Literal["wait", "pass", "fail"],
-        Help("`query`: what no value, or one that is no number, means; `wait`"),
+        Help("`query`: what no value, or one that is not a number, means; `wait`"),
     ] = "wait"
     metadata: Annotated[dict[str, str], Help("`webhook`: sent along")] = {}
 
@@ -137,7 +137,7 @@ def parse_matchers(text: str) -> tuple[Matcher, ...]:
         found.append(Matcher(match[1], match[2], _ESCAPED.sub(_unescaped, match[3])))
         at = match.end()
     if not found or inner[at:].strip():
-        raise ValueError('is no list of matchers; write e.g. severity="critical", team=~"a|b"')
+        raise ValueError('is not a list of matchers; write e.g. severity="critical", team=~"a|b"')
     return tuple(found)
 
 
@@ -223,7 +223,7 @@ def _analysis(row: GateRow, template: str, wrong: list[str]) -> Analysis:
     if not _OBJECT.fullmatch(template):
         field = "clusterAnalysisTemplate" if is_cluster else "analysisTemplate"
         wrong.append(
-            f"{field}: {template[:80]!r} is no name of an object; use small letters, digits and `-`"
+            f"{field}: {template[:80]!r} is not the name of an object; use a-z, 0-9 and `-`"
         )
     if sum(map(len, (*row.args, *row.args.values()))) > _LONGEST_TEXT:
         wrong.append(f"args: is longer than {_LONGEST_TEXT} characters; shorten it")
@@ -244,7 +244,7 @@ def _out_of_place(row: GateRow) -> Iterator[str]:
         yield "has alerts and query; make two rows of it"
     for name, value in (("max", row.max), ("min", row.min)):
         if value is not None and not math.isfinite(value):
-            yield f"{name}: is no number; write e.g. 0.01"
+            yield f"{name}: is not a number; write e.g. 0.01"
     if row.query is None:
         for name, value in (("max", row.max), ("min", row.min)):
             if value is not None:
@@ -261,7 +261,7 @@ def _server(row: ServerRow, field: str, wrong: list[str]) -> Server:
     parts = _URL.fullmatch(row.url)
     if parts is None or not 0 < int(parts["port"] or 80) < 65536:
         wrong.append(
-            f"{field}: url: is no http:// or https:// URL; write e.g. http://name.namespace:9090"
+            f"{field}: url: is not an http:// or https:// URL; write e.g. http://name.namespace:9090"
         )
     elif parts["user"] is not None:
         wrong.append(f"{field}: url: has a user in it; use token-file instead")
@@ -277,7 +277,9 @@ def _between(text: str, field: str, most: timedelta, wrong: list[str]) -> timede
     found = parse_duration(str(text))
     if found is None or not _SHORTEST <= found <= most:
         seconds = f"{_SHORTEST.total_seconds():g}s and {most.total_seconds():g}s"
-        wrong.append(f'{field}: {str(text)[:80]!r} is no time between {seconds}; write e.g. "30s"')
+        wrong.append(
+            f'{field}: {str(text)[:80]!r} is not a time between {seconds}; write e.g. "30s"'
+        )
     return found or _SHORTEST
 
 

@@ -17,7 +17,7 @@ def parse_parallel(text: str) -> Parallel:
     found = re.fullmatch(r"([1-9]\d{0,5})(%?)", word)
     if found is None:
         raise ValueError(
-            'is none of "all", "one", "doubling", a number, or a percentage like "10%"'
+            'is not one of "all", "one", "doubling", a number, or a percentage like "10%"'
         )
     number = int(found[1])
     if not found[2]:
@@ -57,7 +57,7 @@ def parse_on_failure(text: str) -> OnFailure:
     try:
         return OnFailure(text.strip())
     except ValueError:
-        raise ValueError(f"is none of {', '.join(OnFailure)}") from None
+        raise ValueError(f"is not one of {', '.join(OnFailure)}") from None
 
 
 def parse_group(text: str) -> str:

@@ -115,14 +115,14 @@ def flaws(to: msgspec.Struct) -> Iterator[str]:
         case AlertmanagerTo():
             for name in to.labels:
                 if not _LABEL.fullmatch(name):
-                    yield f"labels: {name[:80]!r} is no name; use letters, digits and underscores"
+                    yield f'labels: {name[:80]!r} is not a name; use letters, digits and "_"'
     for name in ("url", "api", "source"):
         given = getattr(to, name, "")
         if given and not URL.fullmatch(given):
-            yield f"{name}: is no http:// or https:// URL without a user in it; correct it"
+            yield f"{name}: is not an http:// or https:// URL without a user in it; correct it"
     for name in (one.name for one in msgspec.structs.fields(to) if one.name.endswith("_file")):
         if (given := getattr(to, name)) and not given.startswith("/"):
-            yield f"{name.replace('_', '-')}: {given[:80]!r} is no absolute path; begin it with a /"
+            yield f"{name.replace('_', '-')}: {given[:80]!r} is not an absolute path; begin with /"
 
 
 def _slack(to: SlackTo) -> Iterator[str]:
@@ -141,7 +141,7 @@ def _one_of(name: str, other: str, *given: str) -> Iterator[str]:
 def _email(to: EmailTo) -> Iterator[str]:
     for address in (to.sender, *to.recipients):
         if not _ADDRESS.fullmatch(address):
-            yield f"{address[:80]!r} is no mail address; write e.g. ops@example.com"
+            yield f"{address[:80]!r} is not a mail address; write e.g. ops@example.com"
     if not to.recipients:
         yield "recipients: there is none; write e.g. [ops@example.com]"
     if bool(to.user) != bool(to.password_file):

@@ -22,7 +22,7 @@ Texts = str | list[str]
 
 
 class WindowFields(msgspec.Struct, forbid_unknown_fields=True, rename="kebab"):
-    name: Annotated[str, Help("what annotations call it, and what is told of it")]
+    name: Annotated[str, Help("what annotations call it, and what people see")]
     allow: Annotated[
         Texts, Help("rolls begin only then: days, times and a zone, or dates; a list for several")
     ] = ""

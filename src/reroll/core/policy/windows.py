@@ -39,7 +39,7 @@ def parse_windows(text: str) -> Windows:
         else:
             own.append(parse_window(part, own[-1].zone if own else UTC))
     if not own and not names:
-        raise ValueError(f"is no window; write e.g. {EXAMPLES}")
+        raise ValueError(f"is not a window; write e.g. {EXAMPLES}")
     if len(own) + len(names) > MOST:
         raise ValueError(f"has more than {MOST} windows")
     return Windows(tuple(own), tuple(dict.fromkeys(names)))
@@ -100,8 +100,8 @@ def _days(text: str) -> frozenset[int]:
         first, dash, last = part.partition("-")
         if first not in _DAYS or (dash and last not in _DAYS):
             raise ValueError(
-                f"begins with {text[:40]!r}, which are no days; write e.g. {EXAMPLES}, or the name "
-                "of a window of the config file"
+                f"begins with {text[:40]!r}, which are not days; write e.g. {EXAMPLES}, or "
+                "the name of a window of the config file"
             )
         day = _DAYS.index(first)
         found.add(day)

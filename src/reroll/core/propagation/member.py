@@ -76,7 +76,7 @@ def mute(snapshot: Snapshot) -> str:
     health = facts.health if facts else None
     checks = (
         (strategy not in JUDGED, f"strategy {strategy.value!r} replaces no running pods"),
-        (not (kind.counts or kind.well), f"the status of a {kind.kind} does not tell"),
+        (not (kind.counts or kind.well), f"the status of a {kind.kind} does not say"),
         (workload.still, "it is paused"),
         (not (workload.replaces_pods or strategy is Strategy.EVICT), "its pods are kept"),
         (health is not None and health.idle, "it has no pods to replace"),

@@ -120,7 +120,7 @@ class _Row:
         source = self._known.source_kind(given.source)
         if source is None:
             names = ", ".join(row.aliases[0] for row in self._known.sources)
-            self._wrong(f"{field}.source", f"{given.source!r} is no kind of source; use {names}")
+            self._wrong(f"{field}.source", f"{given.source!r} is not a kind of source; use {names}")
         steps = self._path(f"{field}.path", given.path, each=True)
         return Naming(source.name if source else "", steps, given.optional)
 
@@ -170,7 +170,7 @@ class _Row:
         wanted = []
         for word in row.strategies:
             if word not in able:
-                needs = _NEEDS.get(word, f"is no strategy; use {', '.join(sorted(able))}")
+                needs = _NEEDS.get(word, f"is not a strategy; use {', '.join(sorted(able))}")
                 self._wrong("strategies", f"{word[:80]} {needs}")
             else:
                 wanted.append(Strategy(word))
@@ -213,7 +213,7 @@ def _source(row: SourceRow, where: str, problems: list[str]) -> SourceKind:
             problems.append(f"{where}: paths[{number}]: {error}")
         else:
             if paths[-1][0] in _NO_CONTENT:
-                told = f"{text!r} is no content; use e.g. spec"
+                told = f"{text!r} is not content; use e.g. spec"
                 problems.append(f"{where}: paths[{number}]: {told}")
     if not row.paths:
         problems.append(f"{where}: paths: is empty; leave it out, and all of spec is content")

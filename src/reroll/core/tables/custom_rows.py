@@ -101,7 +101,7 @@ class KindRow(msgspec.Struct, forbid_unknown_fields=True, rename="camel"):
     ] = None
     strategies: Annotated[
         list[str],
-        Help("those that it can do, the usual one first; all that the row tells enough for"),
+        Help("those that it can do, the usual one first; all that the row says enough for"),
     ] = []
     health: Annotated[HealthRow, Help("how `reroll sync --wait` sees that a rollout is over")] = (
         msgspec.field(default_factory=HealthRow)

@@ -113,7 +113,7 @@ class Reason(Enum):
     ON_CANARY = "OnCanary", EVENT | HOLDS | DELIBERATE, "its canary tries the new configuration first"
     GATE_ASKED = "GateAsked", HOLDS | DELIBERATE, "a gate is being asked whether it may roll"
     GATE_CLOSED = "GateClosed", WARNING | EVENT | HOLDS | DELIBERATE, "a gate is closed; it goes on when the gate opens"
-    GATE_UNKNOWN = "GateUnknown", WARNING | EVENT | HOLDS, "a gate does not tell, so it waits"
+    GATE_UNKNOWN = "GateUnknown", WARNING | EVENT | HOLDS, "a gate gave no answer, so it waits"
     SOAKING = "Soaking", QUIET, "its rollout is complete; it counts as healthy when it has stayed so for its soak time"
     HEALTHY = "Healthy", EVENT, "its rollout with the current configuration is complete and healthy"
     COMPLETE = "Complete", QUIET, "its rollout is complete"

@@ -49,7 +49,7 @@ def networks(texts: Iterable[str]) -> tuple[Network, ...]:
             found.append(ip_network(text.strip(), strict=False))
         except ValueError:
             raise TrustError(
-                f"{text!r} is no address and no network; write e.g. 10.0.0.7 or 10.0.0.0/24"
+                f"{text!r} is neither an address nor a network; write e.g. 10.0.0.7 or 10.0.0.0/24"
             ) from None
     return tuple(found)
 

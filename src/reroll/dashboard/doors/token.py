@@ -20,7 +20,7 @@ SIGN_IN = "/sign-in"
 LONGEST = 12 * 1024
 _TOKEN = re.compile(r"[A-Za-z0-9._~+/-]+=*")
 WRONG = "The API server does not accept this token: it has expired, or is not of this cluster."
-NO_TOKEN = "This is no bearer token."  # noqa: S105
+NO_TOKEN = "This is not a bearer token."  # noqa: S105
 AGAIN = "This page was open for too long; try again."
 EXPIRED = "Your token is accepted no more: it has expired, or was revoked. Sign in with a new one."
 UNKNOWN = "Sign in first, or send a bearer token."

@@ -53,7 +53,7 @@ class CanaryMaker:
             there = await api.find(self._client, resource, key.namespace, name, Manifest)
             if there is None or (self._world.canaries.observe(kind, there) and self._is_ours(key)):
                 return Done(again=0.0)
-            message = f"there is a {kind.kind} {key.namespace}/{name} that is no canary of {key}"
+            message = f"there is a {kind.kind} {key.namespace}/{name} that is not a canary of {key}"
             return Blocked(Reason.ON_CANARY, f"{message}; rename one of them", SLOWLY)
         self._world.canaries.observe(kind, made)
         return Done(again=0.0)

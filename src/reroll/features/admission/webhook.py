@@ -98,7 +98,7 @@ def patch(pod: _Pod) -> list[_Operation]:
     needed = islice(rewrites(pod.spec, read_pins(text)), MOST_REWRITES + 1) if text else ()
     operations = [_Operation(pointer("spec", *one.steps), one.copy) for one in needed]
     if len(operations) > MOST_REWRITES:
-        raise TooLargeError(f"its pins concern more than {MOST_REWRITES} fields")
+        raise TooLargeError(f"its pins affect more than {MOST_REWRITES} fields")
     return operations
 
 

@@ -117,7 +117,7 @@ def _server(gate: Gate) -> Server:
     return gate.question.server
 
 
-_NO_REQUEST = "an AnalysisRun is no request, see `features.gates.analyses`"
+_NO_REQUEST = "an AnalysisRun is not a request, see `features.gates.analyses`"
 
 
 def _query(text: str, gate: Gate) -> Asked:

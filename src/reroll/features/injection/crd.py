@@ -67,7 +67,7 @@ _FIELDS = (
     _required("spec.to.path", 'Where the value is put: names, indexes and filters, e.g. `.spec.env[?(@.name=="KEY")].value`.', minLength=1, maxLength=LONGEST),
     _optional("spec.template", "A Jinja2 template over the keys. Without one, the value is that of the one key.", minLength=1, maxLength=LONGEST_TEMPLATE),
     _optional("spec.encoding", "How the text becomes a value: `string`, as it is; `base64`, for any bytes; `json`, parsed, so that it can be a number, a list or an object.", enum=["string", "base64", "json"], default="string"),
-    _optional("spec.dryRun", "Write nothing; the status tells what would be written and whether the API server would accept it. Values are not shown.", "boolean", default=False),
+    _optional("spec.dryRun", "Write nothing; the status says what would be written and whether the API server would accept it. Values are not shown.", "boolean", default=False),
     _optional("spec.deletionPolicy", "What happens to the value when the Injection is deleted: `Keep` leaves it, `Remove` gives the field back.", enum=["Keep", "Remove"], default="Keep"),
 
     _optional("status", "What the controller observed.", "object"),

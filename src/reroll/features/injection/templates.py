@@ -78,7 +78,7 @@ def _sentence(error: Exception) -> str:
         case RecursionError() | SyntaxError():
             return "it is nested too deeply"
         case TypeError():
-            return "it compares or filters something that is no text"
+            return "it compares or filters something that is not text"
     return "it has a number or a character that cannot be used"
 
 

@@ -102,7 +102,7 @@ class Notices(Feature, Sink):
             except ApiError as error:
                 problem = str(error)
                 await asyncio.sleep(backoff.failed("load"))
-        log.warning("notices forgotten", problem=f"what was told cannot be read: {problem}")
+        log.warning("notices forgotten", problem=f"what was sent cannot be read: {problem}")
         return {}
 
     async def _sweep(self) -> None:

@@ -48,7 +48,7 @@ def topic(news: News, sources: Iterable[Key], change: str, workload: Key) -> Top
 
 
 def overflow(news: News) -> Topic:
-    return Topic(news, "more changes than are told one by one")
+    return Topic(news, "more changes than are reported one by one")
 
 
 def _line(message: str) -> str:

@@ -63,7 +63,7 @@ class Sender:
             return ""
         encode = RECEIVERS[notice.receiver].encode
         if encode is None:
-            raise NotSent("nothing is known of how to tell it")
+            raise NotSent("it is not known how to send it")
         parcel = encode(notice.to, message, ref)
         request = outgoing(notice.to, parcel)
         ca_file = Path(notice.to.ca_file) if notice.to.ca_file else None

@@ -106,7 +106,7 @@ class DeliveryState:
             self._is_told = True
             log.warning(
                 "notices not remembered",
-                problem=f"{error}; until it can be written what was told, problems may be told "
-                "again after a restart, and information is not told; grant `list`, `create` and "
+                problem=f"{error}; until this works, problems may be sent again after a restart, "
+                "and information is not sent; grant `list`, `create` and "
                 f"`patch` on configmaps in namespace {self._namespace}",
             )

@@ -42,20 +42,22 @@ QUIET = 3.0
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.description = (
         "Show the main job on a real control plane: an nginx whose page comes from a ConfigMap.\n"
-        "The first run builds the control plane, which takes minutes. With --node the pods run, a\n"
-        "small web server in the place of nginx, and the page is there to see. With --propagation\n"
-        "it shows how a bad value stops: eight workloads, one ConfigMap, a few at a time; with\n"
-        "--dashboard, the same in a browser."
+        "The first run builds the control plane, which takes minutes. With --node the pods really\n"
+        "run, with a small web server instead of nginx, and you see the page. --propagation shows\n"
+        "how a bad value is stopped: eight workloads, one ConfigMap, a few at a time. --dashboard\n"
+        "shows the same in a browser."
     )
-    parser.add_argument("--keep", action="store_true", help="leave cluster and controller running")
+    parser.add_argument(
+        "--keep", action="store_true", help="leave the cluster and the controller running"
+    )
     variant = parser.add_mutually_exclusive_group()
     variant.add_argument(
-        "--node", action="store_true", help="with a real node; that takes Linux and root"
+        "--node", action="store_true", help="with a real node; needs Linux and root"
     )
     variant.add_argument(
         "--propagation",
         action="store_true",
-        help="a change that goes to a few first, stops at a failure and goes back",
+        help="a change that goes to a few first, stops when one fails, and rolls back",
     )
     variant.add_argument(
         "--dashboard", action="store_true", help="the same, with `reroll dashboard` open beside it"
@@ -170,7 +172,7 @@ def finale(stage: Stage, args: argparse.Namespace) -> None:
 
 VARIANTS = {
     "node": "with pods that run, and their page; needs root",
-    "propagation": "a change that goes to a few first, stops at a failure and goes back",
+    "propagation": "a change that goes to a few first, stops when one fails, and rolls back",
     "dashboard": "the same, in a browser",
 }
 

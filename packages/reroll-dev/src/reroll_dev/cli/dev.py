@@ -38,9 +38,10 @@ COLUMNS = ("process", "pid", "state", "port", "log")
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.description = (
-        "A real control plane on this machine: etcd, API server, controller manager, scheduler,\n"
-        "with nodes and pods played by KWOK. Nothing runs in the pods; all else is Kubernetes.\n"
-        "With --node there is a real node too, on which pods run; that takes Linux and root.\n\n"
+        "Run a real control plane on this machine: etcd, API server, controller manager and\n"
+        "scheduler, with nodes and pods played by KWOK. Nothing runs in the pods; the rest is\n"
+        "Kubernetes. With --node there is also a real node that runs pods; this needs Linux and\n"
+        "root.\n\n"
         "  reroll dev up\n"
         "  export KUBECONFIG=$(reroll dev kubeconfig --path)\n"
         "  kubectl get nodes\n"
@@ -146,9 +147,11 @@ def _check(_args: argparse.Namespace, progress: Progress) -> int:
 
 
 def _add_place(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--name", default="default", help="of the cluster, if there are several")
     parser.add_argument(
-        "--folder", type=Path, help="where it lives (default: below XDG_STATE_HOME, by name)"
+        "--name", default="default", help="name of the cluster, if you have several"
+    )
+    parser.add_argument(
+        "--folder", type=Path, help="where its files are (default: below XDG_STATE_HOME, by name)"
     )
 
 
@@ -156,10 +159,12 @@ def _add_up(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--nodes",
         type=_number(0, 1000),
-        help="how many KWOK plays (default: 3, or none beside a real one)",
+        help="how many nodes KWOK plays (default: 3, or none with --node)",
     )
-    parser.add_argument("--node", action="store_true", help="with a real one, on which pods run")
-    parser.add_argument("--port", type=_number(1, 65535), help="of the API server")
+    parser.add_argument(
+        "--node", action="store_true", help="add a real node that runs pods; needs Linux and root"
+    )
+    parser.add_argument("--port", type=_number(1, 65535), help="port of the API server")
     build.add_version(parser)
     for name, example in (
         ("--feature-gates", "WatchList=false"),
@@ -177,7 +182,7 @@ def _add_status(parser: argparse.ArgumentParser) -> None:
 
 def _add_kubeconfig(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--identity", default="admin", help="admin, reroll or alice (no rights)")
-    parser.add_argument("--path", action="store_true", help="print where the file is")
+    parser.add_argument("--path", action="store_true", help="print the path of the file")
 
 
 def _add_logs(parser: argparse.ArgumentParser) -> None:
@@ -199,13 +204,13 @@ COMMANDS: tuple[
     ],
     ...,
 ] = (
-    ("up", "start it, if it is not up", _add_up, _up),
-    ("down", "end it; its data is gone, its logs stay", _nothing_more, _down),
-    ("status", "show its processes; exit code 1 if it is not up", _add_status, _status),
-    ("kubeconfig", "print how to reach it", _add_kubeconfig, _kubeconfig),
+    ("up", "start the cluster, if it is not up", _add_up, _up),
+    ("down", "stop the cluster; its data is deleted, its logs stay", _nothing_more, _down),
+    ("status", "show its processes; exits with 1 if it is not up", _add_status, _status),
+    ("kubeconfig", "print the kubeconfig", _add_kubeconfig, _kubeconfig),
     ("logs", "print the end of its logs", _add_logs, _logs),
     ("check", "say whether this machine can run a real node", _nothing_more, _check),
-    ("build", "build what is missing of its programs", build.add_arguments, build.run),
+    ("build", "build its missing programs", build.add_arguments, build.run),
     ("image", "give the node an image, without a registry", image.add_arguments, _image),
 )
 
