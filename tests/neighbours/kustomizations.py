@@ -23,17 +23,19 @@ class Kustomization:
         self.source = custom(SOURCES, "GitRepository", "app")
         self.own = custom(VERSION, "Kustomization", "app")
 
-    def make(self, **spec: Any) -> None:
-        source = {"url": self.repository.url, "ref": {"branch": BRANCH}, "interval": OFTEN}
+    def make(self, source: Object | None = None, **spec: Any) -> None:
+        """With the repository, or with another source of the same name."""
+        reference = {"url": self.repository.url, "ref": {"branch": BRANCH}, "interval": OFTEN}
+        self.source = source or {**self.source, "spec": reference}
         own = {
             "interval": OFTEN,
             "retryInterval": OFTEN,
             "path": "./",
             "prune": True,
-            "sourceRef": {"kind": "GitRepository", "name": "app"},
+            "sourceRef": {"kind": self.source["kind"], "name": "app"},
             "targetNamespace": self.stage.namespace,
         }
-        self.stage.make({**self.source, "spec": source}, {**self.own, "spec": {**own, **spec}})
+        self.stage.make(self.source, {**self.own, "spec": {**own, **spec}})
 
     def get(self) -> Object:
         return self.stage.get(self.own)

@@ -10,10 +10,11 @@ from typing import Any
 import pytest
 from tests.neighbours.gitops import colour, config, image, web
 from tests.neighbours.kustomizations import Kustomization
-from tests.neighbours.looks import rolled_once, rollouts, stays
+from tests.neighbours.looks import rolled_once, rollouts, shown, stays
 from tests.scenarios.pins import Installation
 from tests.scenarios.revised import copies, pin
 from tests.scenarios.stage import Controller, Stage, alone, eventually
+from tests.support import build
 from tests.support.build import Object
 from tests.support.tools import Tool
 
@@ -26,6 +27,7 @@ WAYS: Mapping[str, Mapping[str, Any]] = {
 for_each_way = pytest.mark.parametrize("options", WAYS.values(), ids=list(WAYS))
 RESTARTED = "kubectl.kubernetes.io/restartedAt"
 MERGED = {"kustomize.toolkit.fluxcd.io/ssa": "Merge"}
+WATCHED = {"reconcile.fluxcd.io/watch": "Enabled"}
 
 
 def deployed(
@@ -116,10 +118,24 @@ def test_a_commit_that_takes_a_rollout_back_rolls_once(
     assert rollouts(stage, web()) == before + 1
 
 
-def test_what_is_not_in_the_repository_any_more_is_pruned_and_ours_is_left_alone(
+def test_a_source_that_is_pruned_with_its_last_use_rolls_once(
+    stage: Stage, controller: Start, flux: Kustomization
+) -> None:
+    deployed(flux, controller)
+    other = config("green", "other")
+    revision = flux.repository.commit(other, web(uses="configmap/other"), without="configmap-app")
+    flux.refresh()
+    flux.at(revision)
+    stage.api.wait_gone(stage.path(config()), timeout=60)
+    stage.settled(web())
+    flux.is_calm(other, web())
+    assert rollouts(stage, web()) == 2
+
+
+def test_copies_of_revisions_are_neither_pruned_nor_drift(
     stage: Stage, controller: Start, flux: Kustomization, installation: Installation
 ) -> None:
-    """Copies carry no mark of Flux's, so they are none that it would prune."""
+    """Where pods are rewritten when they are made; names in the template would be corrected."""
     installation.install()
     revised = {"reroll.dev/revisions": "true", "reroll.dev/pin": "admission"}
     deployed(flux, controller, web(annotations=revised))
@@ -169,3 +185,90 @@ def test_a_restart_of_ours_stays_and_flux_takes_one_by_kubectl_away(
     stage.settled(web())
     flux.is_calm(web())
     assert stage.record(web())["s"] == record["s"]
+
+
+def test_a_value_that_flux_puts_in_after_the_build_rolls_once(
+    stage: Stage, controller: Start, flux: Kustomization
+) -> None:
+    """Nobody commits: `postBuild` takes it from an object of the cluster."""
+    values = build.configmap("values", {"hue": "blue"}, labels=WATCHED)
+    stage.make(values)
+    source = {"substituteFrom": [{"kind": "ConfigMap", "name": "values"}]}
+    revision = flux.repository.commit(config("${hue}"), web())
+    flux.make(postBuild=source)
+    flux.at(revision)
+    assert colour(stage) == "blue"
+    stage.settled(web())
+    alone(controller)
+    number = stage.adopted(web())["n"]
+
+    stage.change("ConfigMap", "values", hue="green")
+
+    record = rolled_once(stage, web(), since=number)
+    assert record["by"] == ["configmap/app"]
+    assert colour(stage) == "green"
+    flux.is_calm(config(), web())
+    assert rollouts(stage, web()) == 2
+
+
+def test_an_undo_by_kubectl_stays_where_flux_merges(
+    stage: Stage, controller: Start, flux: Kustomization, kubectl: Tool
+) -> None:
+    number = deployed(flux, controller, web(annotations=MERGED))
+    revision = flux.repository.commit(config("green"))
+    flux.refresh()
+    rolled_once(stage, web(), since=number)
+    flux.at(revision)
+    before = rollouts(stage, web())
+
+    kubectl("rollout", "undo", "deployment/web", "--namespace", stage.namespace)
+
+    eventually(lambda: stage.record(web())["why"] == "Undone", "it is declined")
+    stage.settled(web())
+    flux.is_calm(web())
+    assert stage.stamp(web()) is None
+    assert rollouts(stage, web()) == before + 1
+
+
+def test_of_an_undo_by_kubectl_flux_takes_the_record_away_and_nothing_rolls_for_ever(
+    stage: Stage, controller: Start, flux: Kustomization, kubectl: Tool
+) -> None:
+    """What kubectl wrote is drift to Flux. An undo belongs into the repository."""
+    number = deployed(flux, controller)
+    revision = flux.repository.commit(config("green"))
+    flux.refresh()
+    rolled_once(stage, web(), since=number)
+    flux.at(revision)
+    before = rollouts(stage, web())
+
+    kubectl("rollout", "undo", "deployment/web", "--namespace", stage.namespace)
+
+    flux.more_rounds()
+    stage.settled(web())
+    flux.is_calm(web())
+    record = stage.record(web())
+    stays(lambda: stage.record(web()) == record, "it rolls on", 6)
+    assert rollouts(stage, web()) - before <= 2
+
+
+def test_the_example_of_the_guide_does_what_it_says(
+    stage: Stage, controller: Start, flux: Kustomization
+) -> None:
+    page = shown("with-flux.md")
+    deployment = page["web.yaml, in the repository"]
+    revision = flux.repository.commit(config("blue"), deployment)
+    source, own = page["repository.yaml"], page["kustomization.yaml"]["spec"]
+    source["spec"] |= {"url": flux.repository.url}
+    source["metadata"] = flux.source["metadata"]
+    del own["sourceRef"]
+    flux.make(source, **{**own, "targetNamespace": stage.namespace})
+    flux.at(revision)
+    stage.settled(deployment)
+    alone(controller)
+    number = stage.adopted(deployment)["n"]
+
+    revision = flux.repository.commit(config("green"))
+    flux.refresh()
+
+    assert rolled_once(stage, deployment, since=number)["by"] == ["configmap/app"]
+    flux.at(revision)
