@@ -13,10 +13,13 @@ from tests.neighbours.kustomizations import Kustomization
 from tests.neighbours.looks import rolled_once, rollouts, shown, stays
 from tests.scenarios.pins import Installation
 from tests.scenarios.revised import copies, pin
+from tests.scenarios.rolling import Command
 from tests.scenarios.stage import Controller, Stage, alone, eventually
 from tests.support import build
 from tests.support.build import Object
 from tests.support.tools import Tool
+
+from reroll.cli.errors import Exit
 
 Start = Callable[..., Controller]
 WAYS: Mapping[str, Mapping[str, Any]] = {
@@ -40,6 +43,14 @@ def deployed(
     flux.stage.settled(web())
     alone(controller)
     return int(flux.stage.adopted(web())["n"])
+
+
+def annotations(stage: Stage) -> dict[str, str]:
+    return dict(stage.get(web())["metadata"].get("annotations", {}))
+
+
+def template_annotations(stage: Stage) -> dict[str, str]:
+    return dict(stage.template(web())["metadata"].get("annotations", {}))
 
 
 @for_each_way
@@ -161,10 +172,34 @@ def test_names_of_copies_in_the_template_are_corrected_and_people_are_told(
     assert rollouts(stage, web()) <= 3
 
 
-def test_a_restart_of_ours_stays_and_flux_takes_one_by_kubectl_away(
-    stage: Stage, controller: Start, flux: Kustomization, kubectl: Tool
+def test_what_our_commands_write_stays_and_flux_takes_away_what_kubectl_wrote(
+    stage: Stage,
+    controller: Start,
+    flux: Kustomization,
+    kubectl: Tool,
+    restart: Command,
+    hold: Command,
 ) -> None:
-    """The strategy `restart` writes the annotation of `kubectl rollout restart`, as ourselves."""
+    """To Flux, whatever kubectl wrote is drift, also where the repository says nothing of it."""
+    deployed(flux, controller)
+    kubectl("annotate", "deployment/web", "reroll.dev/window=Mon", "-n", stage.namespace)
+    kubectl("rollout", "restart", "deployment/web", "--namespace", stage.namespace)
+
+    eventually(lambda: "reroll.dev/window" not in annotations(stage), "it takes it away")
+    eventually(lambda: RESTARTED not in template_annotations(stage), "and the restart")
+    stage.settled(web())
+
+    assert restart("deployment/web", "--reason", "rotate connections").code == Exit.OK
+    assert hold("deployment/web", "--reason", "incident 42").code == Exit.OK
+    restarted = template_annotations(stage)[RESTARTED]
+    flux.is_calm(web())
+    assert template_annotations(stage)[RESTARTED] == restarted
+    assert "incident 42" in annotations(stage)["reroll.dev/hold"]
+
+
+def test_the_annotation_of_a_restart_strategy_is_no_drift(
+    stage: Stage, controller: Start, flux: Kustomization
+) -> None:
     manifest = web(annotations={"reroll.dev/strategy": "restart"})
     number = deployed(flux, controller, manifest)
     revision = flux.repository.commit(config("green"))
@@ -172,19 +207,8 @@ def test_a_restart_of_ours_stays_and_flux_takes_one_by_kubectl_away(
     rolled_once(stage, web(), since=number)
     flux.at(revision)
     flux.is_calm(config(), web())
-    assert RESTARTED in stage.template(web())["metadata"]["annotations"]
+    assert RESTARTED in template_annotations(stage)
     assert rollouts(stage, web()) == 2
-    record = stage.record(web())
-
-    kubectl("rollout", "restart", "deployment/web", "--namespace", stage.namespace)
-
-    eventually(
-        lambda: RESTARTED not in stage.template(web())["metadata"].get("annotations", {}),
-        "Flux takes it away",
-    )
-    stage.settled(web())
-    flux.is_calm(web())
-    assert stage.record(web())["s"] == record["s"]
 
 
 def test_a_value_that_flux_puts_in_after_the_build_rolls_once(
