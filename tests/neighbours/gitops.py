@@ -24,3 +24,9 @@ def colour(stage: Stage) -> str:
 def image(stage: Stage) -> str:
     [container] = stage.template(web())["spec"]["containers"]
     return str(container["image"]).rpartition(":")[2]
+
+
+def used(stage: Stage) -> str:
+    """The name of the ConfigMap in the template."""
+    [container] = stage.template(web())["spec"]["containers"]
+    return str(container["envFrom"][0]["configMapRef"]["name"])

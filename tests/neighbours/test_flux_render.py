@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.neighbours.gitops import config, web
+from tests.neighbours.gitops import config, used, web
 from tests.neighbours.kustomizations import OFTEN, SOURCES, Kustomization
 from tests.neighbours.looks import custom, templates
 from tests.scenarios.stage import Stage, eventually, program_on_the_path
@@ -43,11 +43,22 @@ def shell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return checkout
 
 
-def published(registry: Registry, checkout: Path, **manifests: Object) -> str:
-    for name, manifest in manifests.items():
-        (checkout / f"{name}.yaml").write_text(json.dumps(manifest))
-    subprocess.run(["bash", "-euo", "pipefail", "-c", RENDER], cwd=checkout, check=True)
-    return registry.push(checkout / "rendered")
+class Pipeline:
+    """What renders and publishes, and the source from which Flux has it."""
+
+    def __init__(self, registry: Registry, checkout: Path, *flags: str) -> None:
+        self._registry, self._checkout = registry, checkout
+        self._command = RENDER.replace("reroll render", " ".join(("reroll render", *flags)))
+        spec = {"url": registry.url, "ref": {"tag": TAG}, "interval": OFTEN, "insecure": True}
+        self.source = custom(SOURCES, "OCIRepository", "app", spec=spec)
+
+    def run(self, **manifests: Object) -> str:
+        """The digest of what it published."""
+        for name, manifest in manifests.items():
+            (self._checkout / f"{name}.yaml").write_text(json.dumps(manifest))
+        command = ["bash", "-euo", "pipefail", "-c", self._command]
+        subprocess.run(command, cwd=self._checkout, check=True)
+        return self._registry.push(self._checkout / "rendered")
 
 
 def checksum(stage: Stage) -> str:
@@ -57,19 +68,40 @@ def checksum(stage: Stage) -> str:
 def test_rendered_by_the_pipeline_of_the_guide_a_change_of_config_alone_rolls_once(
     stage: Stage, flux: Kustomization, registry: Registry, shell: Path
 ) -> None:
-    spec = {"url": registry.url, "ref": {"tag": TAG}, "interval": OFTEN, "insecure": True}
-    digest = published(registry, shell, config=config("blue"), web=web())
-    flux.make(custom(SOURCES, "OCIRepository", "app", spec=spec))
+    pipeline = Pipeline(registry, shell)
+    digest = pipeline.run(config=config("blue"), web=web())
+    flux.make(pipeline.source)
     flux.at(digest)
     stage.settled(web())
     first = checksum(stage)
     assert templates(stage, web()) == 1
 
-    digest = published(registry, shell, config=config("green"))
+    digest = pipeline.run(config=config("green"))
     flux.refresh()
 
     flux.at(digest)
     eventually(lambda: checksum(stage) != first, "it has another checksum")
     stage.settled(web())
     flux.is_calm(config(), web())
+    assert templates(stage, web()) == 2
+
+
+def test_with_content_names_flux_leaves_the_config_of_old_pods_where_it_is(
+    stage: Stage, flux: Kustomization, registry: Registry, shell: Path
+) -> None:
+    """It prunes what is not in the artifact any more, but for what says that it stays."""
+    pipeline = Pipeline(registry, shell, "--names", "--namespace", stage.namespace)
+    digest = pipeline.run(config=config("blue"), web=web())
+    flux.make(pipeline.source)
+    flux.at(digest)
+    first = used(stage)
+
+    digest = pipeline.run(config=config("green"))
+    flux.refresh()
+
+    flux.at(digest)
+    stage.settled(web())
+    flux.is_calm(web())
+    colours = [stage.get(config(name=name))["data"] for name in (first, used(stage))]
+    assert colours == [{"COLOUR": "blue"}, {"COLOUR": "green"}]
     assert templates(stage, web()) == 2
