@@ -115,6 +115,10 @@ bench-failover: setup ## For how long nothing rolls when the leader goes (about 
 bench-scale: setup ## 50,000 sources and 5,000 workloads, in steps (about 10 minutes)
 	python -m bench.scale $(ARGS)
 
+.PHONY: bench-spread
+bench-spread: setup ## One ConfigMap of 5,000 workloads with max-parallel: doubling (about 10 minutes)
+	python -m bench.spread $(ARGS)
+
 .PHONY: bench-dashboard
 bench-dashboard: setup ## The dashboard on 50,000 sources and 5,000 workloads, with 50 tabs (about 8 minutes)
 	python -m bench.dashboard $(ARGS)

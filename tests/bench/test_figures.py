@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from bench.failover import quantile
 from bench.scale import line_at
+from bench.spread import before_round
 from tests.support.witness import Roll, hasty, slope, surplus
 
 NOON = datetime(2026, 5, 1, 12, tzinfo=UTC)
@@ -42,3 +43,7 @@ def test_a_roll_needs_a_change_before_it_and_quiet_since_the_last_one() -> None:
     assert len(surplus(rolls, [16, 17])) == 1
     assert hasty(rolls, timedelta(seconds=1)) == []
     assert len(hasty(rolls, timedelta(seconds=2))) == 1
+
+
+def test_the_rounds_of_doubling_are_1_2_4_and_so_on() -> None:
+    assert [before_round(number) for number in range(1, 10)] == [0, 1, 1, 3, 3, 3, 3, 7, 7]

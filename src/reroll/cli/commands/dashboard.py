@@ -56,6 +56,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "-n", "--namespace", metavar="NAME", help="only workloads of this namespace (default: all)"
     )
     _add_cluster_flags(parser)
+    _add_proxy_flags(parser)
     add_flags(parser, places=False)
     add_controller_flags(parser)
 
@@ -79,6 +80,9 @@ def _add_cluster_flags(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument("--tls-cert-file", metavar="FILE", help="certificate to serve https with")
     group.add_argument("--tls-key-file", metavar="FILE", help="its key")
+
+
+def _add_proxy_flags(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("with --auth proxy")
     group.add_argument(
         "--proxy-from",

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from reroll.core.decide import canaries, pin_state, trials
+from reroll.core.decide import canaries, lateness, pin_state, trials
 from reroll.core.decide.case import Case
 from reroll.core.decide.draft import Act, Draft
 from reroll.core.decide.permission import PERMISSION
@@ -44,7 +44,7 @@ def decide(snapshot: Snapshot, now: datetime, dialects: Dialects = ALL) -> Plan:
         plan = _looked_at(plan, rewrites_at)
     if plan.reason.held and (look := trials.next_look(case)):
         plan = _looked_at(plan, look)
-    if (late := trials.late_after(case, plan) or trials.late_at(case)) and late > now:
+    if (late := lateness.late_after(case, plan) or lateness.late_at(case)) and late > now:
         plan = msgspec.structs.replace(plan, late_at=late)
     if plan.asks is None and not plan.actions and trials.soaks(case):
         plan = msgspec.structs.replace(plan, asks=Phase.PROGRESSING)

@@ -13,6 +13,7 @@ from reroll.core.decide.case import Case
 from reroll.core.decide.draft import Act, Draft
 from reroll.core.decide.gating import readings, soaks_behind
 from reroll.core.decide.going_back import UNPINNED, failed_sources, may_go_back, no_way_back
+from reroll.core.decide.lateness import GOES_ON
 from reroll.core.decide.plan import Plan, without_action
 from reroll.core.decide.spreading import after_others, no_room
 from reroll.core.decide.trial_record import FINAL
@@ -20,14 +21,10 @@ from reroll.core.model.gates import Phase
 from reroll.core.model.key import Problem
 from reroll.core.model.names import several
 from reroll.core.model.record import Record, Trial, successor
-from reroll.core.observe.diagnosis import Fault, late_diagnosis
 from reroll.core.observe.health import State
-from reroll.core.observe.snapshot import Snapshot
 from reroll.core.propagation.member import KEYED, soak_of, unjudged
 from reroll.core.propagation.verdict import (
     LONGEST_WHY,
-    NO_PROGRESS,
-    RARELY,
     UNREADABLE_PODS,
     Evidence,
     Judgement,
@@ -59,7 +56,7 @@ def on_trial(case: Case) -> Draft | None:
         return None  # Its health is that of its canary.
     known = trial.b if trial.back else trial.v
     if known not in FINAL and trial.of and not trial.sick and _is_unwatched(case):
-        return Draft(Act.NOTHING, Plan(Reason.UP_TO_DATE, _GOES_ON, (ReadTemplateWriters(),)))
+        return Draft(Act.NOTHING, Plan(Reason.UP_TO_DATE, GOES_ON, (ReadTemplateWriters(),)))
     why_not = unjudged(case.snapshot)
     if _is_foreign(case) and not known and not trial.sick and trial.of:
         # Only who watched it knows that: so it is written down.
@@ -71,7 +68,7 @@ def on_trial(case: Case) -> Draft | None:
     if found.verdict and found.verdict.value != known:
         return Draft(Act.RECORD, _written(case, record, trial, found))
     if found.needs_pods:
-        return Draft(Act.NOTHING, Plan(Reason.UP_TO_DATE, _GOES_ON, (ReadPods(),)))
+        return Draft(Act.NOTHING, Plan(Reason.UP_TO_DATE, GOES_ON, (ReadPods(),)))
     return _status(case, record, trial, found)
 
 
@@ -108,72 +105,6 @@ def next_look(case: Case) -> datetime | None:
         return None
     known = trial.b if trial.back else trial.v
     return None if known else _judgement(case, record, trial).look_at
-
-
-def gave_up(case: Case) -> Draft | None:
-    """A rollout that nobody judges failed, or takes too long: people are told."""
-    record, facts = case.record, case.snapshot.rollout
-    if record is None or facts is None or case.snapshot.governed:
-        return None
-    if case.comparison.changes or case.pins.task or case.is_released:
-        return None
-    if record.rolled is None or record.declined:
-        return None
-    due, found, read_at = late_at(case), case.snapshot.diagnosis, facts.read_at
-    is_late = due is not None and due <= case.now
-    if not is_late and facts.health.state is not State.FAILED:
-        return None
-    since = (due if is_late else facts.failed_since) or record.rolled
-    if found and is_late:
-        found = late_diagnosis(found)
-    is_stuck = is_late and found is not None and found.fault is Fault.ELSEWHERE
-    is_old = read_at is None or read_at < since or (is_stuck and read_at + RARELY <= case.now)
-    if (is_late or found is None) and is_old:
-        return Draft(Act.NOTHING, Plan(Reason.UP_TO_DATE, _GOES_ON, (ReadPods(),)))
-    why = "; ".join(filter(None, (found.why if found else "", facts.health.message)))
-    reason = Reason.STUCK if is_stuck else Reason.FAILING
-    late = read_at + RARELY if is_stuck and read_at else None  # It may turn into a failure.
-    return Draft(Act.NOTHING, Plan(reason, f"{reason.sentence}: {why}", late_at=late))
-
-
-def late_at(case: Case) -> datetime | None:
-    """When a rollout that nobody judges takes too long, if its controller does not say so itself.
-
-    One that was complete once is over, whatever became of its pods since; one that another writer
-    began is not ours.
-    """
-    record, snapshot, facts = case.record, case.snapshot, case.snapshot.rollout
-    if record is None or record.rolled is None or record.todo or facts is None:
-        return None
-    if snapshot.governed or snapshot.staged or facts.is_foreign or facts.health.is_over:
-        return None
-    if facts.health.complete_once and not facts.health.replacing:
-        return None
-    if snapshot.workload.still or not snapshot.workload.replaces_pods:
-        return None
-    begun = facts.grew_at if snapshot.policy.pace.deadline else facts.progressed_at
-    allowed = _allowed(snapshot)
-    return max(begun or record.rolled, record.rolled) + allowed if allowed else None
-
-
-def late_after(case: Case, plan: Plan) -> datetime | None:
-    """When a roll that begins with this plan takes too long, see `late_at`."""
-    if plan.strategy not in _BY_TEMPLATE or case.snapshot.governed:
-        return None
-    allowed = _allowed(case.snapshot)
-    return case.now + allowed if allowed else None
-
-
-_BY_TEMPLATE = frozenset((Strategy.STAMP, Strategy.ENV, Strategy.RESTART))
-
-
-def _allowed(snapshot: Snapshot) -> timedelta | None:
-    """How long a rollout may take; `None`: its own controller has a deadline."""
-    usual = None if snapshot.kind.gives_up else NO_PROGRESS
-    return snapshot.policy.pace.deadline or usual
-
-
-_GOES_ON = "it rolled with the current configuration, and its rollout goes on"
 
 
 def _status(
@@ -221,7 +152,7 @@ def _tried(case: Case, trial: Trial, found: Judgement) -> Plan:
             return msgspec.structs.replace(gates, look_at=look_at)
         return without_action(Reason.SOAKING, until, look_at=look_at)
     why = f": {found.why}" if found.why else ""
-    return Plan(Reason.UP_TO_DATE, f"{_GOES_ON}{why}", look_at=look_at)
+    return Plan(Reason.UP_TO_DATE, f"{GOES_ON}{why}", look_at=look_at)
 
 
 def soaks(case: Case) -> bool:

@@ -24,6 +24,7 @@ from reroll.core.decide.canaries import tries_nothing
 from reroll.core.decide.case import Case
 from reroll.core.decide.draft import Act, Draft
 from reroll.core.decide.going_back import went_bad
+from reroll.core.decide.lateness import gave_up
 from reroll.core.decide.partitions import departitioned
 from reroll.core.decide.pin_state import Pins, text_of
 from reroll.core.decide.plan import Plan, without_action
@@ -31,7 +32,7 @@ from reroll.core.decide.roll import pin, rewriting, roll
 from reroll.core.decide.rollback import taken_back
 from reroll.core.decide.standing import is_pause_over
 from reroll.core.decide.trial_record import carried_on
-from reroll.core.decide.trials import fails, gave_up, next_look, on_trial
+from reroll.core.decide.trials import fails, next_look, on_trial
 from reroll.core.model.moment import Moment
 from reroll.core.model.names import several
 from reroll.core.model.record import Record, RecordFields, Unreadable, successor

@@ -107,53 +107,56 @@ def lets(annotations: Mapping[str, str] | None, user: Key) -> bool:
     return consents(annotations, user.namespace, consent)
 
 
+_BOTH = (Place.WORKLOAD, Place.NAMESPACE)
+_WORDS = (
+    *(Word(row.key, _BOTH, row.help, row.example) for row in ANNOTATIONS),
+    Word(
+        DOMAIN + "sources",
+        _BOTH,
+        "more sources than the pod template names: kind, namespace if it is another one, name or glob, key if only one matters",
+        "configmap/app, secret/db#password",
+    ),
+    Word(IGNORE, _BOTH, "sources or keys that must not roll it", "secret/db#comment"),
+    Word(IGNORE, (Place.SOURCE,), "this source rolls nothing", '"true"'),
+    *(Word(row.key, (Place.SOURCE,), row.help, row.example) for row in SOURCE_ANNOTATIONS),
+    Word(
+        ALLOW_FROM,
+        (Place.SOURCE,),
+        "the namespaces whose workloads may name this source; globs",
+        "team-a, team-b",
+    ),
+    Word(
+        NAMES,
+        (Place.SOURCE,),
+        "`reroll render`: whether it gets a content name, whatever `--names` and its uses say: `always` or `never`",
+        "never",
+    ),
+    Word(
+        INJECTION_READERS,
+        (Place.SOURCE,),
+        "the namespaces whose Injections may read the values of this source; globs",
+        "team-a",
+    ),
+    Word(
+        INJECTION_WRITERS,
+        (Place.TARGET,),
+        "the namespaces whose Injections may write to this object; globs",
+        "team-a",
+    ),
+    Word(STATE, (Place.RECORD,), "the record, what it last rolled with"),
+    Word(
+        DELETING,
+        (Place.RECORD,),
+        "a Job that is deleted to be created again: the uid of the ControllerRevision that holds it",
+    ),
+    Word(PINS, (Place.MARK,), "the copies that pods of this template use"),
+    Word(STAMP, (Place.MARK,), "the stamp of the strategy `stamp`"),
+    Word(STAMP_ENV, (Place.MARK,), "a variable, the stamp of the strategy `env`"),
+)
+
+
 def words() -> tuple[Word, ...]:
-    both = (Place.WORKLOAD, Place.NAMESPACE)
-    return (
-        *(Word(row.key, both, row.help, row.example) for row in ANNOTATIONS),
-        Word(
-            DOMAIN + "sources",
-            both,
-            "more sources than the pod template names: kind, namespace if it is another one, name or glob, key if only one matters",
-            "configmap/app, secret/db#password",
-        ),
-        Word(IGNORE, both, "sources or keys that must not roll it", "secret/db#comment"),
-        Word(IGNORE, (Place.SOURCE,), "this source rolls nothing", '"true"'),
-        *(Word(row.key, (Place.SOURCE,), row.help, row.example) for row in SOURCE_ANNOTATIONS),
-        Word(
-            ALLOW_FROM,
-            (Place.SOURCE,),
-            "the namespaces whose workloads may name this source; globs",
-            "team-a, team-b",
-        ),
-        Word(
-            NAMES,
-            (Place.SOURCE,),
-            "`reroll render`: whether it gets a content name, whatever `--names` and its uses say: `always` or `never`",
-            "never",
-        ),
-        Word(
-            INJECTION_READERS,
-            (Place.SOURCE,),
-            "the namespaces whose Injections may read the values of this source; globs",
-            "team-a",
-        ),
-        Word(
-            INJECTION_WRITERS,
-            (Place.TARGET,),
-            "the namespaces whose Injections may write to this object; globs",
-            "team-a",
-        ),
-        Word(STATE, (Place.RECORD,), "the record, what it last rolled with"),
-        Word(
-            DELETING,
-            (Place.RECORD,),
-            "a Job that is deleted to be created again: the uid of the ControllerRevision that holds it",
-        ),
-        Word(PINS, (Place.MARK,), "the copies that pods of this template use"),
-        Word(STAMP, (Place.MARK,), "the stamp of the strategy `stamp`"),
-        Word(STAMP_ENV, (Place.MARK,), "a variable, the stamp of the strategy `env`"),
-    )
+    return _WORDS
 
 
-_KNOWN = frozenset(word.key for word in words()) | {CONTENT_OF, COPY_OF}
+_KNOWN = frozenset(word.key for word in _WORDS) | {CONTENT_OF, COPY_OF}

@@ -37,4 +37,5 @@ ASSETS: tuple[Asset, ...] = (
     Asset(
         "external-secrets-crds.yaml", EXTERNAL_SECRETS, EXTERNAL, "config/crds/bases/*.io_*.yaml"
     ),
+    Asset("argocd-install.yaml", ARGOCD, ARGO, "manifests/namespace-install.yaml"),
 )
