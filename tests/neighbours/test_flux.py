@@ -235,44 +235,41 @@ def test_a_value_that_flux_puts_in_after_the_build_rolls_once(
     assert rollouts(stage, web()) == 2
 
 
-def test_an_undo_by_kubectl_stays_where_flux_merges(
-    stage: Stage, controller: Start, flux: Kustomization, kubectl: Tool
+def rolled_twice(flux: Kustomization, controller: Start, manifest: Object) -> int:
+    """There are two revisions with a stamp; how many rollouts there were."""
+    stage, number = flux.stage, deployed(flux, controller, manifest)
+    for hue in ("green", "red"):
+        revision = flux.repository.commit(config(hue))
+        flux.refresh()
+        number = int(stage.rolled(web(), since=number)["n"])
+        flux.at(revision)
+        stage.settled(web())
+    return rollouts(stage, web())
+
+
+@pytest.mark.parametrize(
+    ("policy", "more"), [(MERGED, 1), ({}, 2)], ids=["Merge", "the default policy"]
+)
+def test_an_undo_by_kubectl_stays(
+    stage: Stage,
+    controller: Start,
+    flux: Kustomization,
+    kubectl: Tool,
+    policy: Mapping[str, str],
+    more: int,
 ) -> None:
-    number = deployed(flux, controller, web(annotations=MERGED))
-    revision = flux.repository.commit(config("green"))
-    flux.refresh()
-    rolled_once(stage, web(), since=number)
-    flux.at(revision)
-    before = rollouts(stage, web())
+    """By default Flux takes the stamp away that kubectl put back: one rollout more, no fight."""
+    before = rolled_twice(flux, controller, web(annotations=policy))
 
     kubectl("rollout", "undo", "deployment/web", "--namespace", stage.namespace)
 
     eventually(lambda: stage.record(web())["why"] == "Undone", "it is declined")
-    stage.settled(web())
-    flux.is_calm(web())
-    assert stage.stamp(web()) is None
-    assert rollouts(stage, web()) == before + 1
-
-
-def test_of_an_undo_by_kubectl_flux_takes_the_record_away_and_nothing_rolls_for_ever(
-    stage: Stage, controller: Start, flux: Kustomization, kubectl: Tool
-) -> None:
-    """What kubectl wrote is drift to Flux. An undo belongs into the repository."""
-    number = deployed(flux, controller)
-    revision = flux.repository.commit(config("green"))
-    flux.refresh()
-    rolled_once(stage, web(), since=number)
-    flux.at(revision)
-    before = rollouts(stage, web())
-
-    kubectl("rollout", "undo", "deployment/web", "--namespace", stage.namespace)
-
     flux.more_rounds()
     stage.settled(web())
     flux.is_calm(web())
-    record = stage.record(web())
-    stays(lambda: stage.record(web()) == record, "it rolls on", 6)
-    assert rollouts(stage, web()) - before <= 2
+    assert stage.record(web())["declined"] == ["configmap/app"]
+    assert (stage.stamp(web()) is not None) == (policy == MERGED)
+    assert rollouts(stage, web()) == before + more
 
 
 def test_the_example_of_the_guide_does_what_it_says(
