@@ -19,6 +19,8 @@ unexport PYTHONDONTWRITEBYTECODE
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 # Tests spread over this many processes; one control plane serves them all.
 WORKERS ?= 4
+# On which versions of Kubernetes `make test-versions` tests: 1.33, 1.33-switched, …, oldest, newest, all.
+KUBERNETES ?= all
 # For how long to fuzz.
 MINUTES ?= 10
 
@@ -46,7 +48,7 @@ test-slow: control-plane ## The tests that take long by nature: every kind and f
 .PHONY: test-node
 test-node: control-plane ## The tests with pods that run, on a real node; needs Linux and root
 	@reroll dev check || { echo "make: the tests on a real node did NOT run: see above" >&2; exit 1; }
-	reroll dev build --node
+	reroll dev build --node || { echo "make: the tests on a real node did NOT run: see above" >&2; exit 1; }
 	pytest -n 2 --dist worksteal -m node $(ARGS)
 	@echo "the tests on a real node ran"
 
@@ -62,9 +64,12 @@ test-neighbours: control-plane ## The tests with Argo CD, Flux, cert-manager and
 	pytest -n 2 --dist worksteal -m neighbours tests/neighbours $(ARGS)
 	@echo "the tests with neighbours ran"
 
+.PHONY: test-versions
+test-versions: control-plane ## The core of the tests on each version of Kubernetes (KUBERNETES="oldest newest")
+	python -m tests.support.versions $(KUBERNETES) -- -n $(WORKERS) $(ARGS)
+
 .PHONY: test-browser
-test-browser: control-plane ## The dashboard in Chromium, on a real control plane; needs Chromium
-	@command -v chromium >/dev/null || { echo "make: the tests in a browser did NOT run: Chromium is missing; install it: apt-get install chromium" >&2; exit 1; }
+test-browser: control-plane ## The dashboard in Chromium, on a real control plane
 	pytest -n 0 -m browser tests/dashboard tests/scenarios/test_dashboard_browser.py $(ARGS)
 	@echo "the tests in a browser ran"
 
@@ -74,8 +79,9 @@ pictures: setup ## Take the pictures of the dashboard in docs/images/dashboard; 
 
 .PHONY: test-image
 test-image: setup ## Build the Dockerfile with buildah, and compare with `make image` (about two minutes)
-	@command -v buildah >/dev/null || { echo "make: buildah is not on PATH; install it: apt-get install buildah" >&2; exit 1; }
+	@command -v buildah >/dev/null || { echo "make: the tests that build the Dockerfile did NOT run: buildah is missing; install it: apt-get install buildah" >&2; exit 1; }
 	pytest -m builder tests/builder $(ARGS)
+	@echo "the tests that build the Dockerfile ran"
 
 .PHONY: lint
 lint: setup ## Format check, lint, spelling, import contracts

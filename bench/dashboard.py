@@ -8,15 +8,9 @@ server are measured, on the real program with a real control plane.
 import argparse
 import asyncio
 import json
-import os
-import re
-import signal
 import statistics
-import subprocess
 import sys
 import time
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import NamedTuple
 
@@ -28,12 +22,16 @@ from bench.load import Api
 from bench.relay import Relay
 from bench.replica import Replica
 from bench.scale import FLAGS, LIMIT
+from bench.visit import Site, look, opened
 from reroll_dev.cluster import DevCluster
 
 LOOKS = 5
 """How often each page is asked for."""
 CALM = 60.0
 """Seconds in which listing after listing should cost no more memory."""
+LISTED = "are being listed"
+READ = "is being read"
+"""What the first page says as long as that is so."""
 Measured = dict[str, float]
 
 
@@ -47,13 +45,20 @@ class Row(NamedTuple):
 ROWS = (
     Row("sources", "sources", "", 0),
     Row("workloads", "workloads", "", 0),
-    Row("answer_s", "start to the first answer", "s"),
-    Row("first_s", "the same request alone", "s"),
+    Row(
+        "answer_s", "start of the program to the first page, which may say what is being read", "s"
+    ),
+    Row("first_s", "the request for it alone", "s"),
     Row("sighted_s", "start to the first page with workloads, which has their rollouts", "s"),
     Row("sighted_cpu_s", "processor time of the dashboard until then", "s"),
     Row("listed_s", "start to the first page with all that follows from their sources", "s"),
     Row("listed_cpu_s", "processor time of the dashboard until then", "s"),
-    Row("listed_mb", "received for a listing", "MB", 0),
+    Row("during_p50_s", "Now, asked for all the time until then: half of the times", "s"),
+    Row("during_s", "the slowest of them", "s"),
+    Row("listed_mb", "received for the first listing", "MB", 0),
+    Row(
+        "opened_s", "any page, opened: the slowest answer, which may say that it is being read", "s"
+    ),
     Row("now_s", "Now", "s"),
     Row("held_s", "Held", "s"),
     Row("search_s", "Find", "s"),
@@ -71,66 +76,14 @@ ROWS = (
     Row("pages_mb", "memory after all pages", "MB", 0),
     Row("calm_mb", "memory a minute of listings later", "MB", 0),
     Row("calmer_mb", "memory two more minutes of listings later", "MB", 0),
+    Row("calm_s", "Now, every second of these: the slowest", "s"),
+    Row("calm_cpu", "processor time in these, of one core", "%", 0),
+    Row("calm_in_mb", "received in these", "MB", 0),
+    Row("changed_mb", "memory after the changes, with the tabs", "MB", 0),
     Row("peak_mb", "memory, the most", "MB", 0),
     Row("back_s", "API server restarted: until pages are new again", "s", 1),
     Row("worst_s", "the slowest page in the meantime", "s"),
 )
-
-
-class Site:
-    """`reroll dashboard` as a process, and a browser that it knows."""
-
-    def __init__(self, kubeconfig: Path) -> None:
-        self.began = time.perf_counter()
-        command = [sys.executable, "-m", "reroll", "dashboard", "--no-browser"]
-        self.process = subprocess.Popen(
-            [*command, "--kubeconfig", str(kubeconfig), "--controller-namespace", "default"],
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        assert self.process.stdout is not None
-        found = re.search(r"http://\S+", self.process.stdout.readline())
-        if found is None:
-            raise RuntimeError("the dashboard printed no address")
-        self.entrance = found[0]
-        self.base = self.entrance.partition("/enter")[0]
-
-    def memory(self, field: str = "VmRSS") -> float:
-        """In MB."""
-        lines = Path(f"/proc/{self.process.pid}/status").read_text().splitlines()
-        return int(next(line for line in lines if line.startswith(field)).split()[1]) / 1024
-
-    def processor_time(self) -> float:
-        fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(") ")[2].split()
-        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-    def end(self) -> None:
-        self.process.send_signal(signal.SIGTERM)
-        self.process.wait(30)
-
-
-@asynccontextmanager
-async def opened(site: Site) -> AsyncIterator[aiohttp.ClientSession]:
-    jar = aiohttp.CookieJar(unsafe=True)
-    connector = aiohttp.TCPConnector(limit=0)
-    async with aiohttp.ClientSession(cookie_jar=jar, connector=connector) as browser:
-        async with browser.get(site.entrance, allow_redirects=False) as answer:
-            answer.raise_for_status()
-        yield browser
-
-
-class Look(NamedTuple):
-    status: int
-    seconds: float
-    size: int
-    text: str
-
-
-async def look(browser: aiohttp.ClientSession, site: Site, path: str) -> Look:
-    since = time.perf_counter()
-    async with browser.get(f"{site.base}{path}") as answer:
-        text = await answer.text()
-    return Look(answer.status, time.perf_counter() - since, len(text.encode()), text)
 
 
 class Bench:
@@ -143,18 +96,22 @@ class Bench:
         one = await look(self.browser, self.site, "/")
         self.found["answer_s"] = time.perf_counter() - self.site.began
         self.found["first_s"] = one.seconds
-        while one.status != 200:
+        times = [one.seconds]
+        while one.status != 200 or LISTED in one.text:
             await asyncio.sleep(0.1)
             one = await look(self.browser, self.site, "/")
+            times.append(one.seconds)
         self.found["sighted_s"] = time.perf_counter() - self.site.began
         self.found["sighted_cpu_s"] = self.site.processor_time()
-        while "is being read" in one.text:
+        while READ in one.text:
             await asyncio.sleep(0.1)
             one = await look(self.browser, self.site, "/")
+            times.append(one.seconds)
         self.found["listed_s"] = time.perf_counter() - self.site.began
         self.found["listed_cpu_s"] = self.site.processor_time()
         self.found["listed_mb"] = self.relay.received / 1e6
         self.found["memory_mb"] = self.site.memory()
+        self.found |= {"during_s": max(times), "during_p50_s": statistics.median(times)}
 
     async def pages(self) -> None:
         object_ = f"{place(7)}/w-7"
@@ -165,25 +122,39 @@ class Bench:
             "graph": f"/graph/ConfigMap/{object_}",
             "timeline": "/timeline", "stale": "/stale",
         }  # fmt: skip
-        largest = 0
+        largest, opened = 0, 0.0
         for name, path in paths.items():
-            looks = [await look(self.browser, self.site, path) for _ in range(LOOKS)]
-            bad = [one for one in looks if one.status != 200]
-            if bad:
-                raise RuntimeError(f"{path}: {bad[0].status} {bad[0].text[:300]}")
-            self.found[f"{name}_s"] = max(one.seconds for one in looks)
-            say(f"{path}: {[round(one.seconds, 2) for one in looks]}")
+            since = time.perf_counter()
+            opened = max(opened, (await look(self.browser, self.site, path)).seconds)
+            looks = [await look(self.browser, self.site, path, patient=True)]
+            whole = time.perf_counter() - since
+            looks += [await look(self.browser, self.site, path) for _ in range(LOOKS - 1)]
+            bad = [one for one in looks if one.status not in {200, 202}]
+            if bad or looks[0].status != 200:
+                raise RuntimeError(f"{path}: {looks[0].status} {bad or looks[0].text[:300]}")
+            self.found[f"{name}_s"] = max(whole, *(one.seconds for one in looks[1:]))
+            say(f"{path}: {whole:.2f} {[round(one.seconds, 2) for one in looks]}")
+            opened = max(opened, *(one.seconds for one in looks[1:]))
             largest = max(largest, *(one.size for one in looks))
         self.found |= {"largest_kb": largest / 1e3, "pages_mb": self.site.memory()}
+        self.found["opened_s"] = opened
 
     async def calm(self) -> None:
         """With a reader, nothing changing."""
+        worst, since = 0.0, time.perf_counter()
+        received, used = self.relay.received, self.site.processor_time()
         for name, seconds in (("calm_mb", CALM), ("calmer_mb", 2 * CALM)):
             end = time.perf_counter() + seconds
             while time.perf_counter() < end:
-                await look(self.browser, self.site, "/version")
+                worst = max(worst, (await look(self.browser, self.site, "/")).seconds)
                 await asyncio.sleep(1)
             self.found[name] = self.site.memory()
+        spent = self.site.processor_time() - used
+        self.found |= {
+            "calm_s": worst,
+            "calm_cpu": 100 * spent / (time.perf_counter() - since),
+            "calm_in_mb": (self.relay.received - received) / 1e6,
+        }
 
     async def crowd(self, api: Api, crowd: Crowd, tabs: int, changes: int) -> None:
         """Every tab loads its page when it is told of news, as a browser does."""
@@ -221,6 +192,7 @@ class Bench:
             await asyncio.gather(*listening, return_exceptions=True)
         cuts = statistics.quantiles(times, n=100)
         self.found |= {"tabs": tabs, "page_p50_s": cuts[49], "page_p99_s": cuts[98]}
+        self.found["changed_mb"] = self.site.memory()
 
     async def restart(self, cluster: DevCluster) -> None:
         """Pages stay while the API server is gone, say so, and are new again after it."""

@@ -4,11 +4,12 @@ One namespace does everything that a tenant can do to a controller: annotations 
 Kubernetes takes, sources with 100,000 keys, thousands of workloads that flap, pods that never
 answer a reload, Injections to nowhere. Beside it the workloads of a quiet namespace roll one by
 one. The floor does the same with the answer known in advance, so its figures show what the API
-server alone makes of such a tenant.
+server alone makes of such a tenant; in the end it does so where no controller runs at all.
 """
 
 import argparse
 import asyncio
+import os
 import socket
 import sys
 import threading
@@ -20,7 +21,7 @@ from dataclasses import dataclass, field
 
 import yaml
 
-from bench.contenders import Floor
+from bench.contenders import Floor, cpu_of
 from bench.ground import ROOT, USER, ground, say
 from bench.load import Api, Sizes, Templates, blob, bump, deployment, make_namespace
 from bench.race import following
@@ -34,9 +35,12 @@ FLOOR_RULES = (
     {"apiGroups": ["apps"], "resources": ["deployments"], "verbs": ["patch"]},
 )
 QUIET, QUIET_FLOOR = "quiet", "quiet-floor"
+LABEL = "bench.reroll.dev/quiet"
+"""On the workloads that are measured: only those are watched, so that the bench itself is idle."""
 WORKLOADS = 10
 """Of each quiet namespace."""
 LIMIT = 120.0
+ROLLS = "reroll_rolls_total"
 MEMORY = 256
 """MiB: the limit of the chart."""
 PROBE_TIMEOUT = 5.0
@@ -70,7 +74,8 @@ class Probes:
 
     def stop(self) -> None:
         self._stop.set()
-        self._thread.join()
+        if self._thread.is_alive():
+            self._thread.join()
 
     def forget(self) -> None:
         self.missed, self.slowest, self.asked = 0, 0.0, 0
@@ -112,10 +117,11 @@ class Scene:
         source = {"metadata": {"name": name}, "data": {"key": blob(12)}}
         await self.api.call("POST", f"/api/v1/namespaces/{namespace}/configmaps", source)
         body = deployment(name, name, annotations, "configmaps")
+        body["metadata"]["labels"] = {LABEL: "true"}
         await self.api.call("POST", f"/apis/apps/v1/namespaces/{namespace}/deployments", body)
 
-    async def measure(self, phase: str) -> None:
-        taken: dict[str, list[float]] = {QUIET: [], QUIET_FLOOR: []}
+    async def measure(self, phase: str, *namespaces: str) -> None:
+        taken: dict[str, list[float]] = {name: [] for name in namespaces or (QUIET, QUIET_FLOOR)}
         for turn in range(self.rounds):
             for namespace, seconds in taken.items():
                 seconds.append(await self._one(namespace, f"web-{turn % WORKLOADS}"))
@@ -131,23 +137,51 @@ class Scene:
         return await self.templates.wait([(namespace, name)], since, LIMIT)
 
 
+class Cores:
+    """The processor time of each process that has a part in it, in percent of one core."""
+
+    def __init__(self, cluster: DevCluster, replica: Replica) -> None:
+        rows = cluster.status().rows
+        self._pids = {row.process.name: row.process.pid for row in rows} | {
+            "the bench": os.getpid()
+        }
+        self._replica = replica
+        self.begin()
+
+    def begin(self) -> None:
+        self._since, self._used = time.perf_counter(), self._now()
+
+    def shares(self) -> dict[str, float]:
+        seconds, now = time.perf_counter() - self._since, self._now()
+        return {
+            name: 100 * (now[name] - used) / seconds
+            for name, used in self._used.items()
+            if name in now
+        }
+
+    def _now(self) -> dict[str, float]:
+        used = {name: cpu_of(pid) for name, pid in self._pids.items()}
+        return used | ({"reroll": self._replica.cpu} if self._replica.is_running else {})
+
+
 async def _measure(cluster: DevCluster, size: Hostility, rounds: int) -> dict[str, float]:
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     replica = Replica(cluster.kubeconfig(USER), cluster.layout.logs / "reroll.log")
+    replica.listen = f"127.0.0.1:{port}"
     probes = Probes(port)
     async with (
         Api(cluster.kubeconfig()) as api,
         Api(cluster.kubeconfig(FLOOR)) as floor_api,
-        following(api) as templates,
+        following(api, f"?labelSelector={LABEL}") as templates,
     ):
         await _define_injections(api)
         scene = Scene(api, templates, rounds)
         await scene.make()
         async with _task(Floor(floor_api, QUIET_FLOOR, Sizes(fan=0)).run()):
-            flags = ("--debounce", "0", "--injections", "--listen", f"127.0.0.1:{port}")
             # One of the walls is an annotation of Reloader's.
-            replica.start(*flags, "--dialects", "reroll,reloader")
+            flags = ("--debounce", "0", "--injections", "--dialects", "reroll,reloader")
+            replica.start(*flags)
             try:
                 await asyncio.to_thread(replica.until, "leading")
                 await asyncio.sleep(5)
@@ -155,7 +189,8 @@ async def _measure(cluster: DevCluster, size: Hostility, rounds: int) -> dict[st
                 say("a controller with nothing else to do")
                 await scene.measure("idle")
                 scene.figures["idle memory"] = replica.memory
-                scene.figures |= await _hostile(api, scene, size, probes, replica)
+                cores = Cores(cluster, replica)
+                scene.figures |= await _hostile(api, scene, size, probes, replica, cores)
             finally:
                 replica.stop()
                 probes.stop()
@@ -163,7 +198,7 @@ async def _measure(cluster: DevCluster, size: Hostility, rounds: int) -> dict[st
 
 
 async def _hostile(
-    api: Api, scene: Scene, size: Hostility, probes: Probes, replica: Replica
+    api: Api, scene: Scene, size: Hostility, probes: Probes, replica: Replica, cores: Cores
 ) -> dict[str, float]:
     probes.forget()
     since = time.perf_counter()
@@ -172,16 +207,25 @@ async def _hostile(
     say(f"made in {time.perf_counter() - since:.0f} s; measuring beside it")
     async with _task(harass(api)):
         await asyncio.sleep(10)
-        cpu, since = replica.cpu, time.perf_counter()
+        cores.begin()
+        rolls, since = replica.counted(ROLLS), time.perf_counter()
         await scene.measure("hostile")
-        busy = (replica.cpu - cpu) / (time.perf_counter() - since)
-    return {
-        "probes": probes.asked,
-        "probes missed": probes.missed,
-        "probe slowest": 1000 * probes.slowest,
-        "memory": replica.memory_peak,
-        "busy": 100 * busy,
-    }
+        found = {f"with {name}": part for name, part in cores.shares().items()}
+        found["rolls"] = (replica.counted(ROLLS) - rolls) / (time.perf_counter() - since)
+        found |= {
+            "probes": probes.asked,
+            "probes missed": probes.missed,
+            "probe slowest": 1000 * probes.slowest,
+            "memory": replica.memory_peak,
+        }
+        probes.stop()
+        replica.stop()
+        say("the same without a controller")
+        await asyncio.sleep(15)
+        cores.begin()
+        await scene.measure("without", QUIET_FLOOR)
+        found |= {f"without {name}": part for name, part in cores.shares().items()}
+    return found
 
 
 async def _define_injections(api: Api) -> None:
@@ -209,13 +253,21 @@ def table(figures: dict[str, float]) -> str:
             beside = figures[f"hostile {namespace} {rank}"]
             name = f"{title}, {rank}"
             lines.append(f"{name:<34}{alone:>9.1f} ms{beside:>9.1f} ms{beside / alone:>7.2f}x")
+    for rank in ("p50", "p99"):
+        alone, beside = (figures[f"{phase} {QUIET_FLOOR} {rank}"] for phase in ("idle", "without"))
+        name = f"the floor without a controller, {rank}"
+        lines.append(f"{name:<34}{alone:>7.1f} ms{beside:>9.1f} ms{beside / alone:>7.2f}x")
     lines += [
+        f"{'rolls of both namespaces':<34}{figures['rolls']:.1f} in a second",
         f"{'probes missed':<34}{figures['probes missed']:.0f} of {figures['probes']:.0f}",
         f"{'slowest answer to a probe':<34}{figures['probe slowest']:.0f} ms",
         f"{'memory, the most':<34}{figures['memory']:.0f} MB, limit {MEMORY} MiB",
         f"{'memory alone':<34}{figures['idle memory']:.0f} MB",
-        f"{'processor time':<34}{figures['busy']:.0f} % of one core",
     ]
+    for name in sorted(n.removeprefix("with ") for n in figures if n.startswith("with ")):
+        parts = (figures.get(f"{phase} {name}") for phase in ("with", "without"))
+        shown = " and ".join("-" if part is None else f"{part:.0f} %" for part in parts)
+        lines.append(f"{f'processor time, {name}':<44}{shown}")
     return "\n".join(lines)
 
 

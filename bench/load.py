@@ -228,15 +228,16 @@ def blob(size: int) -> str:
 class Templates:
     """Remembers when the template of each Deployment last changed, and how often."""
 
-    def __init__(self, api: Api) -> None:
-        self._api = api
+    def __init__(self, api: Api, query: str = "") -> None:
+        """`query`: which of them, as `?labelSelector=…`."""
+        self._api, self._path = api, f"/apis/apps/v1/deployments{query}"
         self._hashes: dict[tuple[str, str], bytes] = {}
         self._at: dict[tuple[str, str], float] = {}
         self.changes: Counter[tuple[str, str]] = Counter()
         self._news = asyncio.Event()
 
     async def follow(self, ready: Callable[[], None]) -> None:
-        listed = await self._api.call("GET", "/apis/apps/v1/deployments")
+        listed = await self._api.call("GET", self._path)
         for item in listed["items"]:
             meta = item["metadata"]
             template = msgspec.json.encode(item["spec"]["template"], order="sorted")
@@ -245,7 +246,7 @@ class Templates:
         version = listed["metadata"]["resourceVersion"]
         while True:
             # The API server ends the watch of who reads too slowly, which is no end of the race.
-            async for line in self._api.watch("/apis/apps/v1/deployments", version):
+            async for line in self._api.watch(self._path, version):
                 event = msgspec.json.decode(line)
                 if event["type"] == "ERROR":
                     raise RuntimeError(f"the watch of the benchmark ended: {event['object']}")

@@ -79,8 +79,8 @@ class Course:
 
 
 @asynccontextmanager
-async def following(api: Api) -> AsyncIterator[Templates]:
-    templates, ready = Templates(api), asyncio.Event()
+async def following(api: Api, query: str = "") -> AsyncIterator[Templates]:
+    templates, ready = Templates(api, query), asyncio.Event()
     task = asyncio.create_task(templates.follow(ready.set))
     await ready.wait()
     try:

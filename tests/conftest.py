@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
-from tests.support import session
+from tests.support import minors, session
 from tests.support.tools import Audit, Grants, Identity, Runner, Tool
 
 from reroll_dev import binaries, processes
@@ -95,6 +95,8 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 def pytest_terminal_summary(
     terminalreporter: pytest.TerminalReporter, exitstatus: int, config: pytest.Config
 ) -> None:
+    for line in minors.told(os.environ):
+        terminalreporter.line(line)
     if exitstatus and (logs := config.stash[RUN_FOLDER] / "logs").is_dir():
         terminalreporter.line(f"logs of the control plane, until the next run: {logs}")
 
@@ -111,6 +113,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if "neighbour" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.neighbours)
     _mark_further_cases(items)
+    minors.leave_out(config, items, os.environ)
     asked = str(config.getoption("markexpr"))
     for tier in (one for one in ON_REQUEST if one not in asked):
         left_out = [item for item in items if item.get_closest_marker(tier)]
@@ -169,7 +172,8 @@ def control_plane() -> dict[str, Path]:
 @pytest.fixture(scope="session")
 def cluster(pytestconfig: pytest.Config, control_plane: dict[str, Path]) -> DevCluster:
     """The control plane of this run, shared by all its processes."""
-    return session.shared_cluster(pytestconfig.stash[RUN_FOLDER], control_plane)
+    options = minors.ground(os.environ).options
+    return session.shared_cluster(pytestconfig.stash[RUN_FOLDER], control_plane, options)
 
 
 @pytest.fixture(scope="session")

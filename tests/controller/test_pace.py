@@ -9,7 +9,8 @@ from tests.controller.turned import TurnedLoop
 from tests.kube.fakes import StillClock
 
 from reroll.clock import SystemClock
-from reroll.controller.pace import PATIENCE, Backoff, Ease, Line, Pacer, Rate
+from reroll.controller.ease import Ease, Returns
+from reroll.controller.pace import PATIENCE, Backoff, Line, Pacer, Rate
 
 
 def share(key: str) -> str:
@@ -287,3 +288,75 @@ def test_the_turns_of_a_line_come_as_the_ease_allows(
     bench.line._ease.part = 0.1
     bench.loop.turn(1.0)
     assert len(bench.woken) == 10
+
+
+def passing(bench: Bench, seconds: float) -> list[str]:
+    """Who had a turn in that time."""
+    taken: list[str] = []
+    for _ in range(round(seconds / 0.05)):
+        bench.loop.turn(0.05)
+        bench.takes(*bench.woken)
+        taken += bench.woken
+        bench.woken.clear()
+    return taken
+
+
+def flapping(bench: Bench, keys: int, times: int = 6) -> None:
+    """A share whose keys come again while others of it wait for their first turn."""
+    names = [f"a{number}" for number in range(keys)]
+    assert bench.takes(*names) < keys
+    had = passing(bench, 0.1)
+    bench.waits(*had)
+    for _ in range(times):
+        bench.do(*(lambda name=name: bench.line.recurs(name) for name in names))
+
+
+def test_a_share_that_flaps_rests_while_answers_are_slow(
+    make: Callable[[float, int], Bench],
+) -> None:
+    bench = make(100, 20)
+    flapping(bench, 500)
+    bench.line._ease.part, bench.line._ease.again = 0.5, 0.05
+    assert 4 <= len(passing(bench, 1.0)) <= 7, "five in a second, and not fifty"
+    assert bench.takes("b1", "c1", "b2") == 3, "others do not wait behind it"
+    bench.line._ease.part = bench.line._ease.again = 1.0
+    assert len(passing(bench, 1.3)) >= 100, "with quick answers it has the whole rate"
+
+
+def test_a_share_that_comes_once_does_not_rest_however_long_it_takes(
+    make: Callable[[float, int], Bench],
+) -> None:
+    bench = make(100, 20)
+    assert bench.takes(*(f"a{number}" for number in range(300))) == 20
+    bench.line._ease.part, bench.line._ease.again = 0.5, 0.05
+    assert 48 <= len(passing(bench, 1.0)) <= 51
+
+
+def test_a_share_flaps_no_more_when_all_of_it_had_their_turn(
+    make: Callable[[float, int], Bench],
+) -> None:
+    bench = make(100, 20)
+    flapping(bench, 50)
+    assert "a" in bench.line._returns
+    passing(bench, 1.0)
+    assert "a" not in bench.line._returns
+    assert not bench.line._returns._keys
+
+
+def test_a_change_that_is_corrected_while_others_wait_is_no_flapping(
+    make: Callable[[float, int], Bench],
+) -> None:
+    bench = make(100, 20)
+    flapping(bench, 300, times=1)
+    bench.line._ease.part, bench.line._ease.again = 0.5, 0.05
+    assert 48 <= len(passing(bench, 1.0)) <= 51
+
+
+def test_names_that_come_and_go_are_not_counted_for_ever() -> None:
+    returns: Returns[str] = Returns()
+    for number in range(3 * Returns.MOST):
+        returns.came("a", f"a{number}")
+        assert "a" not in returns
+    assert len(returns._keys["a"]) <= Returns.MOST
+    returns.ended("a")
+    assert (returns._keys, returns._came) == ({}, {})

@@ -56,16 +56,20 @@ class QueueMachine(RuleBasedStateMachine):
     """The queue beside a slow and simple one: for each key, when it is due and how urgent it is."""
 
     most: int | None = None
+    most_patient: int | None = None
 
     def __init__(self) -> None:
         super().__init__()
         self.loop = TurnedLoop()
-        self.queue: Queue[str] = Queue(self.loop.clock, share=share, most=self.most)
+        self.queue: Queue[str] = Queue(
+            self.loop.clock, share=share, most=self.most, patient=self.most_patient
+        )
         self.takers: list[asyncio.Task[str]] = []
         self.later: dict[str, float] = {}
         self.urgent, self.patient = Simple(), Simple()
         self.in_a_row = 0
         self.running: list[str] = []
+        self.patiently: set[str] = set()
         self.again: dict[str, tuple[float, bool]] = {}
 
     def teardown(self) -> None:
@@ -120,6 +124,7 @@ class QueueMachine(RuleBasedStateMachine):
         key = data.draw(st.sampled_from(self.running))
         self.loop.inside(lambda: self.queue.done(key))
         self.running.remove(key)
+        self.patiently.discard(key)
         if self.most is not None and not self._rests(key):
             self.urgent.resume(share(key))
             self.patient.resume(share(key))
@@ -146,8 +151,12 @@ class QueueMachine(RuleBasedStateMachine):
         assert self.most is None or all(running.count(one) <= self.most for one in running)
 
     @invariant()
+    def of_those_that_are_not_urgent_no_more_run_than_may(self) -> None:
+        assert self.most_patient is None or len(self.patiently) <= self.most_patient
+
+    @invariant()
     def nobody_waits_while_a_key_may_leave(self) -> None:
-        may_leave = self.urgent.turns or self.patient.turns
+        may_leave = self.urgent.turns or (self.patient.turns and self._has_room())
         assert self.queue.is_ready == bool(may_leave)
         assert not (self.takers and may_leave)
 
@@ -157,6 +166,10 @@ class QueueMachine(RuleBasedStateMachine):
         """Whether as many keys of its share run as may."""
         running = sum(share(one) == share(key) for one in self.running)
         return self.most is not None and running >= self.most
+
+    def _has_room(self) -> bool:
+        """Whether one that is not urgent may run."""
+        return self.most_patient is None or len(self.patiently) < self.most_patient
 
     def _planned(self, key: str, due: float, *, urgent: bool) -> None:
         """The earliest time wins, and so does urgency."""
@@ -192,20 +205,33 @@ class QueueMachine(RuleBasedStateMachine):
         if not self.patient.turns:
             self.in_a_row = 0
             return self.urgent.pop()
-        if self.urgent.turns and self.in_a_row < URGENT_IN_A_ROW:
+        if self.urgent.turns and (self.in_a_row < URGENT_IN_A_ROW or not self._has_room()):
             self.in_a_row += 1
             return self.urgent.pop()
         self.in_a_row = 0
-        return self.patient.pop()
+        key = self.patient.pop()
+        self.patiently.add(key)
+        return key
 
 
 class LimitedMachine(QueueMachine):
     most = 2
 
 
+class PatientMachine(QueueMachine):
+    most_patient = 1
+
+
+class TwiceLimitedMachine(QueueMachine):
+    most, most_patient = 2, 2
+
+
 TestQueue = QueueMachine.TestCase
 TestLimited = LimitedMachine.TestCase
+TestPatient = PatientMachine.TestCase
+TestTwiceLimited = TwiceLimitedMachine.TestCase
 TestQueue.settings = TestLimited.settings = settings(max_examples=150, stateful_step_count=40)
+TestPatient.settings = TestTwiceLimited.settings = TestQueue.settings
 
 
 @pytest.fixture
@@ -253,6 +279,18 @@ def test_a_patient_key_that_becomes_urgent_goes_first(loop: TurnedLoop) -> None:
     order = [loop.run_until_complete(queue.get()) for _ in range(3)]
 
     assert order == ["third", "first", "second"]
+
+
+def test_a_key_that_becomes_urgent_need_not_wait_for_those_that_are_not(loop: TurnedLoop) -> None:
+    queue: Queue[str] = Queue(loop.clock, patient=1)
+    running, waiting = loop.create_task(queue.get()), loop.create_task(queue.get())
+    for key in ("first", "second"):
+        loop.inside(lambda key=key: queue.add(key, urgent=False))
+    assert (running.result(), waiting.done()) == ("first", False)
+
+    loop.inside(lambda: queue.add("second"))
+
+    assert waiting.result() == "second"
 
 
 def test_the_age_is_that_of_the_key_that_waits_longest(loop: TurnedLoop) -> None:

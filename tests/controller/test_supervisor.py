@@ -1,10 +1,12 @@
 """Work that does not end when it is told to, and work that ends though it should not."""
 
 import asyncio
+from collections.abc import Iterator
 from contextlib import suppress
 from types import SimpleNamespace
-from typing import cast
+from typing import Any, cast
 
+import msgspec
 import pytest
 
 from reroll.clock import SystemClock
@@ -97,6 +99,64 @@ async def test_work_that_ends_with_an_error_begins_again_and_the_others_go_on(
     acting.cancel()
     with pytest.raises(asyncio.CancelledError):
         await acting
+
+
+class Watching:
+    """A watch that writes down what becomes of it; it has seen all there is when it is told to."""
+
+    resource, state, last_activity = SimpleNamespace(full_name="things"), "starting", 0.0
+
+    def __init__(self, name: str, notes: list[str]) -> None:
+        self._name, self._notes = name, notes
+        self.begun, self.synced = asyncio.Event(), asyncio.Event()
+
+    def hold_back(self) -> None:
+        self._notes.append(f"{self._name} held back")
+
+    def go_on(self) -> None:
+        self._notes.append(f"{self._name} goes on")
+
+    async def run(self) -> None:
+        self.begun.set()
+        await asyncio.Event().wait()
+
+
+class Staged(Feature):
+    def __init__(self, *watches: Watching) -> None:
+        self._watches, self.acts = watches, asyncio.Event()
+
+    def stages(self) -> Iterator[list[Any]]:
+        for watch in self._watches:
+            yield [watch]
+
+    async def act(self) -> None:
+        self.acts.set()
+
+
+async def test_all_watches_begin_at_once_and_go_on_one_stage_after_the_other(
+    made: supervisor.Supervisor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    alone = msgspec.structs.replace(Settings(), probes="", listen="", leader_election=False)
+    monkeypatch.setattr(made, "_settings", alone)
+    monkeypatch.setattr(made, "_recorder", SimpleNamespace(run=asyncio.Event().wait))
+    notes: list[str] = []
+    first, second = Watching("first", notes), Watching("second", notes)
+    feature = Staged(first, second)
+    running = asyncio.create_task(made.run([feature], asyncio.Event()))
+    async with asyncio.timeout(5):
+        await first.begun.wait()
+        await second.begun.wait()
+        assert notes == ["first held back", "second held back", "first goes on"]
+        assert made.watches == [first]  # The other is not missed by probes yet.
+        first.synced.set()
+        while notes[-1] != "second goes on":
+            await asyncio.sleep(0)
+        assert not feature.acts.is_set()
+        second.synced.set()
+        await feature.acts.wait()
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
 
 
 class Preparing(Feature):

@@ -44,7 +44,7 @@ async def visit(
     async with running(door=door, hosts=HOSTS, read_only=read_only) as one:
         transport = httpx.ASGITransport(one.app, client=(address, 4711))
         async with httpx.AsyncClient(transport=transport, base_url=url) as client:
-            yield Site(one.cluster, client, one.sessions)
+            yield Site(one, client)
 
 
 @asynccontextmanager

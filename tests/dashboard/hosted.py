@@ -25,11 +25,17 @@ from reroll.dashboard.streams import Streams
 class Site:
     """The whole application in this process, as a browser with a session sees it."""
 
-    def __init__(self, cluster: SampleCluster, client: httpx.AsyncClient, sessions: Any) -> None:
-        self.cluster, self.client, self.sessions = cluster, client, sessions
+    def __init__(self, one: "Running", client: httpx.AsyncClient) -> None:
+        self.cluster, self.client, self.sessions = one.cluster, client, one.sessions
+        self.dashboard = one.dashboard
 
     async def get(self, path: str, **headers: str) -> httpx.Response:
-        return await self.client.get(path, headers=headers)
+        """Waits for a page until it is made, however busy this machine is."""
+        return await self.client.get(path, headers={"Reroll-Patient": "yes", **headers})
+
+    async def open(self, path: str) -> httpx.Response:
+        """As somebody opens a page, who is told at once that it takes longer."""
+        return await self.client.get(path)
 
     @property
     def form_token(self) -> str:
@@ -50,6 +56,7 @@ class Running(NamedTuple):
     cluster: SampleCluster
     board: Board
     sessions: Sessions
+    dashboard: Dashboard
 
 
 @asynccontextmanager
@@ -79,7 +86,7 @@ async def running(
     dashboard.served.hosts = hosts or Hosts(frozenset((f"http://127.0.0.1:{port}",)))
     listing = asyncio.create_task(board.run())
     try:
-        yield Running(dashboard.served, cluster, board, sessions)
+        yield Running(dashboard.served, cluster, board, sessions, dashboard)
     finally:
         news.end()
         listing.cancel()
@@ -94,7 +101,7 @@ async def site(
     async with running(seen, read_only=read_only) as one:
         transport = httpx.ASGITransport(one.app)
         async with httpx.AsyncClient(transport=transport, base_url=URL) as client:
-            found = Site(one.cluster, client, one.sessions)
+            found = Site(one, client)
             if entered:
                 answer = await found.get(f"/enter?token={one.sessions.token}")
                 assert answer.status_code == 303, answer.text

@@ -1,5 +1,6 @@
 """A cluster in which much happens at once: what pages are looked at with, and pictures taken of."""
 
+import asyncio
 from datetime import timedelta
 from typing import Any
 
@@ -144,10 +145,9 @@ def crowded() -> Overview:
         for at in range(5000)
     ]
     waves = [standing(key, stages[at], at * 4 // 5000) for at, key in enumerate(keys)]
-    seen = [
-        facts(key, rollout=ROLLING) if stages[at] == "under way" else facts(key)
-        for at, key in enumerate(keys)
-    ]
+    late = {"state": "failing", "message": "its progress deadline is exceeded"}
+    goes = {"under way": {"rollout": ROLLING}, "failed": {"rollout": late}}
+    seen = [facts(key, **goes.get(stages[at], {})) for at, key in enumerate(keys)]
     return overview(seen, [change(SETTINGS, waves)], [edge(SETTINGS, key) for key in keys])
 
 
@@ -231,3 +231,10 @@ class Showcase(SampleCluster):
         names = ("level", "check", "sentence", "todo")
         found = [dict(zip(names, row, strict=True)) for row in FINDINGS]
         return {"version": "1", "worst": "problem", "findings": found}
+
+
+class Slow(Showcase):
+    """One that takes long to tell which pods are stale."""
+
+    async def audit(self) -> Any:
+        await asyncio.Event().wait()

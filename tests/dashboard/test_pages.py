@@ -22,7 +22,7 @@ from reroll.core.tables.reasons import Reason
 from reroll.dashboard.pages.calendar import calendar_page
 from reroll.dashboard.pages.graph import MOST, graph_page, picture
 from reroll.dashboard.pages.held import rows as held_rows
-from reroll.dashboard.pages.now import CHIPS, now_page
+from reroll.dashboard.pages.now import CHIPS, FEW, now_page
 from reroll.dashboard.pages.search import search_page
 from reroll.dashboard.pages.source import users_of
 from reroll.dashboard.pages.stale import stale_rows
@@ -110,6 +110,18 @@ def test_five_thousand_workloads_are_counted_and_a_few_are_drawn() -> None:
     assert len(made[0].nodes) == MOST == 200
     assert made[0].left_out == 5001 - MOST
     assert picture(made[1], SETTINGS).count("<rect") == MOST
+
+
+def test_of_many_that_are_well_or_wait_a_few_are_drawn() -> None:
+    keys = [web(f"web-{number:03}") for number in range(100)]
+    stages = [standing(key, "healthy") for key in keys]
+    stages[50] = standing(keys[50], "under way")
+    [wave] = now_page(overview([], [change(SETTINGS, stages)]), ALL).changes[0].waves
+    assert (wave.total, len(wave.workloads)) == (100, 1 + FEW)
+    assert wave.workloads[0].stage == "under way"
+    few = [standing(key, "next") for key in keys[:CHIPS]]
+    [wave] = now_page(overview([], [change(SETTINGS, few)]), ALL).changes[0].waves
+    assert len(wave.workloads) == CHIPS, "all, where there is room"
 
 
 async def test_pages_of_five_thousand_workloads_stay_small() -> None:

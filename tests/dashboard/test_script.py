@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager, contextmanager
 from typing import Any
 
 import pytest
+from axe_playwright_python.sync_playwright import Axe
 from tests.dashboard.hosted import Running, running
 from tests.dashboard.sample import facts, overview
 from tests.dashboard.sample import web as a_web
@@ -172,8 +173,47 @@ def test_the_first_page_comes_by_itself_when_the_cluster_is_listed(
     monkeypatch.setattr(Showcase, "overview", slow)
     with site() as (url, _):
         tab = entered(browser, url)
-        tab.page.get_by_role("heading", name="One moment").wait_for()
+        tab.page.get_by_text("are being listed").wait_for()
         ready.append(None)
-        tab.page.get_by_role("heading", name="Now").wait_for(timeout=SOON)
+        tab.page.get_by_text("1 rolled back").first.wait_for(timeout=SOON)
+        assert tab.page.get_by_text("are being listed").count() == 0
+        assert tab.faults == []
+        tab.close()
+
+
+def test_a_page_that_takes_long_says_so_and_comes_by_itself(
+    browser: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ready: list[None] = []
+    audit, explain = Showcase.audit, Showcase.explain
+
+    async def slow_audit(self: Showcase) -> Any:
+        while not ready:
+            await asyncio.sleep(0.05)
+        return await audit(self)
+
+    async def slow_explain(self: Showcase, key: Any) -> Any:
+        while self.done and not ready:
+            await asyncio.sleep(0.05)
+        return await explain(self, key)
+
+    monkeypatch.setattr(Showcase, "audit", slow_audit)
+    monkeypatch.setattr(Showcase, "explain", slow_explain)
+    with site() as (url, _):
+        tab = entered(browser, url)
+        tab.page.goto(url + "/stale")
+        tab.page.get_by_text("is being read").wait_for()
+        assert Axe().run(tab.page).response["violations"] == []
+        assert tab.page.title() == "Stale pods · Reroll"
+        ready.append(None)
+        tab.page.locator("#main table").wait_for(timeout=SOON)
+        assert tab.page.locator("footer a", has_text="JSON").count() == 1
+        ready.clear()
+        tab.open("/workload/Deployment/shop/search")
+        tab.action("restart").locator("summary").click()
+        tab.action("restart").locator("button").click()
+        tab.page.get_by_text("is being read").wait_for()
+        ready.append(None)
+        tab.page.locator(".notices .notice", has_text="Restarted").wait_for(timeout=SOON)
         assert tab.faults == []
         tab.close()

@@ -28,7 +28,7 @@ from reroll.engine.content import Source, annotated, content, copied, is_wide
 from reroll.engine.globs import Globs
 from reroll.engine.lenders import Lenders
 from reroll.engine.scope import Scope
-from reroll.engine.wants import GlobMatches, SourceContent, Want
+from reroll.engine.wants import GlobMatches, SourceContent, Want, WorkloadState
 from reroll.engine.world import World
 
 ROW = source_kind("configmap")
@@ -180,6 +180,104 @@ def test_the_sources_of_a_namespace_are_found_without_a_look_at_the_others() -> 
     assert counts[0] == counts[1]
 
 
+# Thousands of workloads, each within its limits
+
+
+def globs_of(number: int) -> str:
+    return ",".join(f"cm/*-{number}-{n}-*" for n in range(limits.GLOBS.number))
+
+
+def test_a_source_costs_no_more_where_thousands_of_workloads_have_globs_of_their_own() -> None:
+    def with_workloads(count: int) -> Stage:
+        stage = Stage()
+        for number in range(count):
+            stage.workload(f"w{number}", sources=globs_of(number))
+        return stage
+
+    few, many = with_workloads(60), with_workloads(600)
+    few.configmap("none-of-them")  # From now on the globs are compiled.
+    counts = [steps(lambda s=s: s.configmap("none-of-them")) for s in (few, many)]
+    assert counts[0] == counts[1]
+
+
+def test_references_of_one_namespace_are_kept_up_to_a_limit() -> None:
+    stage = Stage()
+    keys = [stage.workload(f"w{number}", sources="cm/*") for number in range(120)]
+    stage.workload("apart", namespace="other", sources="cm/*")
+    for number in range(limits.SOURCES.number):
+        stage.configmap(f"c{number}")
+    tracked = [stage.world.workloads[key] for key in keys]
+    total = sum(len(one.references) for one in tracked)
+    assert limits.NAMESPACE_SOURCES.number // 2 < total <= limits.NAMESPACE_SOURCES.number
+    out = [key for key in keys if stage.world.references.room.is_out(key)]
+    assert 20 <= len(out) < 120
+    assert not stage.world.references.room.is_out(Key("Deployment", "other", "apart"))
+
+
+def test_a_workload_for_which_its_namespace_has_no_room_is_held_and_told() -> None:
+    stage = Stage()
+    for number in range(limits.NAMESPACE_GLOBS.number // limits.GLOBS.number):
+        stage.workload(f"w{number}", sources=globs_of(number))
+    key = stage.workload("late", template(envFrom=env_from(configmap="app")), sources="cm/late-*")
+    stage.configmap("late-1")
+    snapshot = stage.world.snapshot(key, DEPLOYMENT)
+    assert snapshot
+    found = decide(snapshot, NOW)
+
+    assert found.reason is Reason.TOO_MANY_SOURCES
+    assert "the other workloads of its namespace" in found.message
+    assert stage.names(key) == []
+
+    stage.wanted.clear()
+    stage.world.workload_gone(Key("Deployment", "shop", "w0"))
+    assert stage.wanted == [WorkloadState(key)], "there is room: it is read again"
+    stage.woken.clear()
+    stage.workload("late", template(envFrom=env_from(configmap="app")), sources="cm/late-*")
+    assert key in stage.woken
+    assert GlobMatches("ConfigMap", "shop", "shop") in stage.wanted
+    stage.configmap("late-1")
+    assert stage.names(key) == ["app", "late-1"]
+
+
+def test_annotations_as_long_as_they_can_be_are_kept_of_a_few_workloads_only() -> None:
+    stage = Stage()
+    keys = [
+        stage.workload(f"w{number}", sources=f"{number}" + "x" * 240_000) for number in range(150)
+    ]
+    tracked = [stage.world.workloads[key] for key in keys]
+    kept = sum(len(text) for one in tracked for text in one.workload.annotations.values())
+    assert kept <= 256 * limits.NAMESPACE_SOURCES.number
+    assert sum(one.judged is not None for one in tracked) <= 110
+    snapshot = stage.world.snapshot(keys[-1], DEPLOYMENT)
+    assert snapshot
+    assert decide(snapshot, NOW).reason is Reason.TOO_MANY_SOURCES
+
+
+def test_a_short_template_with_very_many_mounts_takes_little_memory() -> None:
+    stage = Stage()
+    sources = [{"configMap": {"name": f"c{n}"}} for n in range(90)]
+    pods = template(volumeMounts=[{"name": "all", "mountPath": f"/{n}"} for n in range(90)])
+    pods["spec"]["volumes"] = [{"name": "all", "projected": {"sources": sources}}]
+    key = stage.workload("web", pods)
+
+    assert len(stage.world.workloads[key].workload.uses) == 90
+    assert len(stage.names(key)) == 90
+
+
+def test_sources_that_come_and_go_under_a_glob_are_not_kept_for_ever() -> None:
+    stage = Stage()
+    key = stage.workload("web", template(envFrom=env_from(configmap="app-0")), sources="cm/app-*")
+    for number in range(3 * limits.SOURCES.number):
+        stage.configmap(f"app-{number}")
+        stage.version += 1
+        stage.world.sources.gone(Key("ConfigMap", "shop", f"app-{number}"), stage.version)
+    stage.configmap("app-there")
+
+    assert not stage.world.workloads[key].is_crowded
+    assert len(stage.world.sources) <= limits.SOURCES.number
+    assert {"app-0", "app-there"} <= set(stage.names(key)), "its template names the first"
+
+
 # Looks
 
 
@@ -248,7 +346,7 @@ def test_a_template_that_names_sources_at_too_many_places_is_held() -> None:
     key = stage.workload("web", pods)
     snapshot = stage.world.snapshot(key, DEPLOYMENT)
 
-    assert len(stage.world.workloads[key].workload.uses) == limits.USES.number + 1
+    assert stage.world.workloads[key].workload.uses == ()
     assert snapshot
     assert decide(snapshot, NOW).reason is Reason.TOO_MANY_SOURCES
 

@@ -8,11 +8,14 @@ from tests.kube.follow import connect
 from tests.support import build
 
 from reroll.core.model.key import Key
+from reroll.engine import configs
+from reroll.engine.configs import every_write
 from reroll.engine.many import MANY, Rest, by_page, crowds
 from reroll.kube import wire
 from reroll.kube.client import Client
 from reroll.kube.objects import Stub
 from reroll.kube.resources import CONFIG_MAPS
+from reroll.kube.view import View
 
 
 def test_only_those_of_one_kind_and_namespace_are_many_together() -> None:
@@ -70,3 +73,18 @@ def _make(api: Any, namespace: str) -> None:
     for number in range(NUMBER):
         one = build.configmap(f"app-{number:02}")
         api.create({**one, "metadata": {**one["metadata"], "namespace": namespace}})
+
+
+@pytest.mark.cluster
+async def test_writers_are_read_where_pods_are_and_everywhere_if_that_is_many_places(
+    client: Client, api: Any, namespace: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _make(api, namespace)
+    near = await every_write(View(client, None, "default"), {namespace})
+    assert {key.namespace for key in near.by} == {namespace}
+    assert Key("ConfigMap", namespace, "app-00") in near.by
+    monkeypatch.setattr(configs, "FEW", 0)
+    whole = await every_write(View(client, None, "default"), {namespace})
+    assert Key("ConfigMap", namespace, "app-00") in whole.by
+    assert "kube-system" in {key.namespace for key in whole.by}
+    assert (await every_write(View(client, None, "default"), ())).by == {}

@@ -30,6 +30,7 @@ from reroll.engine.wants import DigestKeys, SourceContent, Want
 from reroll.engine.world import World
 
 WEB, DB = Key("Deployment", "shop", "web"), Key("Secret", "shop", "db")
+TLS = Key("Secret", "shop", "tls")
 SECRET = source_kind("secret")
 MINUTE = timedelta(minutes=1)
 
@@ -55,25 +56,26 @@ class Cluster:
         self.clock, self.version = Clock(), 100
         self.installations: list[Installation] = []
         self.writes: list[Plan] = []
+        self.secrets: dict[Key, Any] = {}
         template = build.template(envFrom=build.env_from(secret="db"))
         self.web = build.document(build.DEPLOYMENT, template)
         self.change("first")
 
-    def change(self, password: str) -> None:
+    def change(self, password: str, key: Key = DB) -> None:
         self.version += 1
         encoded = base64.b64encode(password.encode()).decode()
         at = self.clock.at.isoformat()
-        self.db = {
+        self.secrets[key] = {
             "metadata": {
-                "namespace": DB.namespace,
-                "name": DB.name,
+                "namespace": key.namespace,
+                "name": key.name,
                 "resourceVersion": str(self.version),
                 "managedFields": [{"time": at}],
             },
             "data": {"password": encoded},
         }
         for one in self.installations:
-            one.sees_db()
+            one.sees(key)
 
     def write(self, plan: Plan, seen: Any) -> None:
         [action] = plan.actions
@@ -104,13 +106,13 @@ class Cluster:
 
 
 class Installation:
-    def __init__(self, cluster: Cluster, name: str) -> None:
+    def __init__(self, cluster: Cluster, name: str, **policy: Any) -> None:
         self._cluster, self.name = cluster, name
         self.problems: list[str] = []
         self.keys_read = 0
         self.world = World(
             cluster.clock,
-            Scope(Policy(debounce=timedelta())),
+            Scope(Policy(debounce=timedelta(), **policy)),
             Key("Secret", name, "reroll-digest-key"),
             wake=lambda *_: None,
             want=self._want,
@@ -131,10 +133,11 @@ class Installation:
             self.keys_read += 1
             self._load_keys()
         elif isinstance(want, SourceContent):
-            self.sees_db(watched=False)
+            self.sees(want.key, watched=False)
 
-    def sees_db(self, *, watched: bool = True) -> None:
-        source = msgspec.json.decode(msgspec.json.encode(self._cluster.db), type=Source)
+    def sees(self, key: Key, *, watched: bool = True) -> None:
+        document = msgspec.json.encode(self._cluster.secrets[key])
+        source = msgspec.json.decode(document, type=Source)
         assert SECRET
         self.world.sources.observe(SECRET, source, watched=watched)
 
@@ -237,3 +240,29 @@ def test_a_replica_that_reads_a_rotated_key_late_takes_nobody_for_another(
     assert cluster.record.k == "b"
     assert follower.keys_read == 1
     assert leader.problems == follower.problems == []
+
+
+def test_two_that_see_different_sources_agree_on_one_record_and_lose_nothing() -> None:
+    """Each reads other annotations, say, and would leave out what the other looks for."""
+    cluster = Cluster()
+    cluster.change("first", TLS)
+    container = cluster.web["spec"]["template"]["spec"]["containers"][0]
+    container["volumeMounts"] = [{"name": "tls", "mountPath": "/tls"}]
+    volumes = [{"name": "tls", "secret": {"secretName": "tls"}}]
+    cluster.web["spec"]["template"]["spec"]["volumes"] = volumes
+    Installation(cluster, "narrow", mounts_are_live=True)
+    cluster.run(MINUTE)
+    assert set(cluster.record.s) == {"secret/db"}
+    Installation(cluster, "wide")
+    cluster.run(timedelta(hours=1))
+    assert set(cluster.record.s) == {"secret/db", "secret/tls"}
+
+    assert cluster.run(timedelta(hours=3)) == [], "neither rewrites what the other wrote"
+    for number in range(3):
+        for key in (DB, TLS):
+            cluster.installations.reverse()
+            cluster.change(f"new {number}", key)
+            written = cluster.run(timedelta(minutes=5))
+            assert written.count(Reason.CONFIG_CHANGED) == 1, (key, written)
+            assert len(written) <= 3
+            assert set(cluster.record.s) == {"secret/db", "secret/tls"}

@@ -18,6 +18,7 @@ from reroll.core.observe.workload import Workload, recalled
 from reroll.core.policy.policy import Policy
 from reroll.core.revisions.copies import is_our_own
 from reroll.core.tables.annotations import RECORDS, STATE
+from reroll.engine import record_backup
 from reroll.engine.record_backup import Entry, RecordBackup, entries_of, fitting
 from reroll.engine.scope import Scope
 from reroll.engine.tracked import Tracked
@@ -109,3 +110,22 @@ def test_a_loss_that_was_not_watched_leaves_the_entry_as_it_was() -> None:
     asyncio.run(backup.flush())
 
     assert [one for one in answers.sent if one.method == "PATCH"] == []
+
+
+@pytest.mark.parametrize(("kind", "soon"), [("StatefulSet", True), ("Deployment", False)])
+def test_the_first_record_of_what_no_revision_tells_is_written_at_once(
+    kind: str, soon: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(record_backup, "SOON", 0.0)
+    backup, _, answers = backed_up(msgspec.structs.replace(recorded(1), uid="0-a"))
+    answers.everything = b'{"metadata":{"name":"x"},"items":[]}'
+
+    async def work() -> None:
+        running = asyncio.create_task(backup.run())
+        backup.adopted(Key(kind, "shop", "web"))
+        assert backup._adopted.is_set() is soon
+        while soon and not any(one.method == "PATCH" for one in answers.sent):
+            await asyncio.sleep(0)
+        running.cancel()
+
+    asyncio.run(work())

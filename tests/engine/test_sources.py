@@ -20,7 +20,7 @@ from reroll.engine.content import Source
 from reroll.engine.globs import Globs
 from reroll.engine.scope import Scope
 from reroll.engine.sources import Sources
-from reroll.engine.wants import GlobMatches, SourceContent, Want
+from reroll.engine.wants import GlobMatches, SourceContent, Want, share
 from reroll.engine.world import World
 
 SECRET = source_kind("secret")
@@ -214,7 +214,8 @@ def test_changes_of_what_does_not_consent_are_not_felt(kind: str) -> None:
     assert there.workloads[spy].quiet_since is None
 
     seen(there, kind, "app", 15, allow_from="other")
-    assert wanted == [SourceContent(Key(kind, "shop", "app"))] if kind == "Secret" else woken
+    asked = SourceContent(Key(kind, "shop", "app"), asker="other")
+    assert wanted == [asked] if kind == "Secret" else woken
 
 
 def test_a_stranger_that_came_first_does_not_hide_a_source_from_its_own_namespace() -> None:
@@ -228,6 +229,19 @@ def test_a_stranger_that_came_first_does_not_hide_a_source_from_its_own_namespac
 
     there.sources.link(WEB, set(), {DB: Reference(DB)})
     assert wanted == [SourceContent(DB)]
+    assert share(wanted[0]) == "shop"
+
+
+def test_a_source_is_read_at_the_expense_of_who_names_it() -> None:
+    """Otherwise names of another namespace would keep what that one has from being read."""
+    wanted: list[Want] = []
+    there = world([], wanted)
+    spying(there, "secret/shop/db, secret/shop/no-such")
+    assert [share(want) for want in wanted if isinstance(want, SourceContent)] == ["other"] * 2
+
+    wanted.clear()
+    there.sources.link(WEB, set(), {DB: Reference(DB)})
+    assert wanted == [SourceContent(DB)], "who has it does not wait behind them"
 
 
 @pytest.mark.parametrize(

@@ -62,6 +62,8 @@ async def test_of_an_endless_answer_no_more_is_read_than_is_wanted():
         "169.254.169.254",
         "fe80::1",
         "fd00:ec2::254",
+        "fd00:c1::a9fe:a9fe",
+        "fd00:42::42",
         "100.100.100.200",
         "::ffff:169.254.169.254",
         "64:ff9b::a9fe:a9fe",
@@ -74,6 +76,7 @@ async def test_of_an_endless_answer_no_more_is_read_than_is_wanted():
         "169.254.169.254.",
         "metadata.google.internal",
         "METADATA.google.internal.",
+        "metadata.goog",
     ],
 )
 async def test_the_metadata_of_a_cloud_is_never_asked(address):

@@ -56,6 +56,41 @@ async def test_an_empty_list_is_complete_too(client, namespace, streaming):
     assert [type(event) for event in seen.events] == [Init, InitDone]
 
 
+@both_ways
+async def test_one_that_is_held_back_tells_nothing_before_it_may_go_on(
+    client, namespace, put, streaming
+):
+    calls = []
+    client._on_call = calls.append
+    await put("a")
+    calls.clear()
+    async with following(client, namespace, streaming=streaming) as (seen, watch):
+        watch.hold_back()
+        if streaming:
+            await eventually(lambda: calls)
+        await put("b")
+        await client.send(wire.list_page(CONFIGMAPS, namespace, limit=1))
+        assert (seen.events, watch.state, watch.synced.is_set()) == ([], "starting", False)
+        watch.go_on()
+        await seen.until(lambda: seen.values == {"a": "1", "b": "1"})
+        await asyncio.wait_for(watch.synced.wait(), 30)
+
+    assert seen.lists == 1
+
+
+async def test_one_that_is_held_back_does_not_tell_that_there_is_no_such_api(client, namespace):
+    calls = []
+    client._on_call = calls.append
+    nothing = wire.Resource("none.reroll.test", "v1", "things", "Thing")
+    async with following(client, namespace, resource=nothing) as (seen, watch):
+        watch.hold_back()
+        await eventually(lambda: calls)
+        await client.send(wire.list_page(CONFIGMAPS, namespace, limit=1))
+        assert (seen.events, watch.state) == ([], "starting")
+        watch.go_on()
+        await seen.until(lambda: [type(event) for event in seen.events] == [Absent])
+
+
 async def test_more_than_fits_a_page(client, namespace, put):
     for number in range(5):
         await put(f"c{number}")
@@ -142,10 +177,15 @@ async def test_bookmarks_move_the_place_to_resume_from_though_nothing_happened(
         await asyncio.wait_for(watch.synced.wait(), 30)
         listed = int(seen.events[-1].resource_version)
         await put("elsewhere")  # the store's version moves, but nothing that is followed
-        await eventually(lambda: sum("resourceVersion" in call for call in calls) >= 1)
+        # What was listed by pages is watched from there first.
+        await eventually(lambda: [one for one in begun(calls) if one != listed])
 
-    resumed = [int(call["resourceVersion"]) for call in calls if "resourceVersion" in call]
-    assert resumed[0] > listed
+    assert next(one for one in begun(calls) if one != listed) > listed
+
+
+def begun(calls):
+    """From where watches began that were told."""
+    return [int(call["resourceVersion"]) for call in calls if "resourceVersion" in call]
 
 
 # An API that comes and goes

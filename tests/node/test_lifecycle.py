@@ -162,16 +162,37 @@ def test_a_start_that_is_killed_anywhere_leaves_what_down_removes(
 ) -> None:
     chance = random.Random(16)
     for moment in sorted(chance.uniform(0.3, 7) for _ in range(MOMENTS)):
-        command = [sys.executable, "-m", "reroll", "dev", "up", "--node"]
-        starting = subprocess.Popen([*command, "--folder", str(second.folder)])
-        time.sleep(moment)
-        starting.kill()
-        starting.wait()
+        _kill_after(moment, second, "up", "--node")
         inside = _inside(second)
         second.status()
         second.down()
         assert of_cluster(second, inside) in (ENDED, {}), moment
     assert second.up(node_programs, WITH_NODE)
+
+
+@pytest.mark.timeout(600)
+def test_an_end_that_is_killed_anywhere_is_finished_by_the_next_command(
+    second: DevCluster, node_programs: Mapping[str, Path]
+) -> None:
+    chance = random.Random(17)
+    inside: set[tuple[int, int | None]] = set()
+    for moment in sorted(chance.uniform(0.2, 2) for _ in range(MOMENTS // 2)):
+        # From the second time on it finds what the kill left, which may be all of it.
+        second.up(node_programs, WITH_NODE)
+        assert second.status().phase is Phase.UP, moment
+        inside |= _inside(second)
+        _kill_after(moment, second, "down")
+    second.down()
+    assert of_cluster(second, inside) == ENDED
+
+
+def _kill_after(seconds: float, cluster: DevCluster, *command: str) -> None:
+    """Begin a command of `reroll dev`, and end it by SIGKILL."""
+    program = [sys.executable, "-m", "reroll", "dev", *command, "--folder", str(cluster.folder)]
+    begun = subprocess.Popen(program)
+    time.sleep(seconds)
+    begun.kill()
+    begun.wait()
 
 
 def _inside(cluster: DevCluster) -> set[tuple[int, int | None]]:

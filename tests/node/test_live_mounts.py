@@ -8,6 +8,7 @@ from tests.support import build
 
 LIVE = {**ENABLED, "reroll.dev/mounts": "live"}
 FILES = "/etc/configmap/files"
+PAGE = {"key": "page", "path": "page"}
 
 
 def test_a_live_file_changes_by_itself_and_nothing_rolls(
@@ -34,7 +35,7 @@ def test_a_live_mount_and_a_variable_in_one_pod(
 ) -> None:
     """The same ConfigMap, even: its key in the environment rolls, its key in the file does not."""
     level = {"name": "LEVEL", "valueFrom": {"configMapKeyRef": {"name": "files", "key": "level"}}}
-    volume = {"name": "files", "items": [{"key": "page", "path": "page"}]}
+    volume = {"name": "files", "items": [PAGE]}
     web = build.deployment(
         annotations=LIVE,
         volumes=[{"name": "files", "configMap": volume}],
@@ -54,6 +55,42 @@ def test_a_live_mount_and_a_variable_in_one_pod(
 
     stage.change("ConfigMap", "files", level="debug")
     stage.variable_is(web, "LEVEL", "debug")
+    assert stage.answers(web, file(f"{FILES}/page")) == ["second"]
+    stage.settled(web)
+    assert pods.isdisjoint(stage.uids(web))
+    assert len(stage.revisions(web)) == 2
+
+
+def test_a_live_mount_and_a_frozen_one_in_one_pod(
+    stage: ServingStage, controller: Callable[..., Controller]
+) -> None:
+    """Files of one ConfigMap: the kubelet renews one of them, and only a roll renews the other."""
+    kept = f"{FILES}-kept/level"
+    web = build.deployment(
+        annotations=LIVE,
+        volumes=[
+            {"name": "live", "configMap": {"name": "files", "items": [PAGE]}},
+            {"name": "kept", "configMap": {"name": "files"}},
+        ],
+        volume_mounts=[
+            {"name": "live", "mountPath": FILES},
+            {"name": "kept", "mountPath": kept, "subPath": "level"},
+        ],
+        **serving(),
+    )
+    stage.make(build.configmap("files", {"page": "first", "level": "info"}), web)
+    controller()
+    stage.adopted(web)
+    stage.settled(web)
+    pods = stage.uids(web)
+
+    stage.change("ConfigMap", "files", page="second")
+    stage.file_is(web, f"{FILES}/page", "second")
+    stage.quiet(web)
+    assert stage.uids(web) == pods
+
+    stage.change("ConfigMap", "files", level="debug")
+    stage.file_is(web, kept, "debug")
     assert stage.answers(web, file(f"{FILES}/page")) == ["second"]
     stage.settled(web)
     assert pods.isdisjoint(stage.uids(web))

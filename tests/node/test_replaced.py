@@ -56,3 +56,27 @@ def test_pods_that_were_stale_before_it_opted_in_are_told_and_replaced_on_reques
     assert done.code == Exit.OK, done.out + done.err
     eventually(lambda: set(stage.answers(web, "/env/MODE")) == {"new"}, "both are new", PATIENCE)
     assert sync("--wait", "--exit-code").code == Exit.NOTHING
+
+
+def test_pods_of_a_template_that_comes_right_after_a_content_have_that_content(
+    stage: ServingStage, controller: Callable[..., Controller]
+) -> None:
+    """The kubelet keeps what pods on its node use, and what it has is as new as its watch.
+
+    Reroll takes the deploy for the roll, so nobody would replace pods that got something older.
+    """
+    web = build.deployment(replicas=2, annotations=ENABLED, **serving([MODE]))
+    stage.make(build.configmap("app", {"mode": "0"}), web)
+    controller()
+    stage.adopted(web)
+    stage.settled(web)
+
+    for number in range(1, 6):
+        stage.change("ConfigMap", "app", mode=str(number))
+        annotations = {"example.com/release": str(number)}
+        stage.api.patch(
+            stage.path(web), {"spec": {"template": {"metadata": {"annotations": annotations}}}}
+        )
+        stage.settled(web)
+        stage.variable_is(web, "MODE", str(number))
+    assert stage.stamp(web) is None, "its own deploys were all the rolls there were"

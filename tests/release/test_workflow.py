@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 import yaml
+from tests.support.versions import chosen
 
 ROOT = Path(__file__).parents[2]
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
@@ -47,9 +48,18 @@ def test_every_action_is_named_by_its_commit_and_says_its_version(path: Path) ->
 def test_it_publishes_after_the_tests_and_in_this_order() -> None:
     found = jobs(RELEASE)
     assert commands(found["test"]) == ["make test"]
-    assert found["publish"]["needs"] == "test"
+    assert commands(found["versions"]) == ["make test-versions"]
+    assert found["publish"]["needs"] == ["test", "versions"]
     order = ["release", "release-push", "release-sign", "release-publish"]
     assert commands(found["publish"]) == [f"make {target}" for target in order]
+
+
+def test_the_oldest_and_the_newest_kubernetes_are_tried_before() -> None:
+    job = jobs(RELEASE)["versions"]
+    assert job["env"] == {"KUBERNETES": "${{ matrix.kubernetes }}"}
+    words = job["strategy"]["matrix"]["kubernetes"]
+    assert [[one.name for one in chosen([word])] for word in words] == [["1.33"], ["1.36"]]
+    assert re.search(r"(?m)^KUBERNETES \?=", MAKEFILE)
 
 
 def test_what_it_sets_is_read_by_the_makefile() -> None:
@@ -62,9 +72,10 @@ def test_what_it_sets_is_read_by_the_makefile() -> None:
 def test_it_has_no_rights_but_those_of_its_jobs_and_keeps_no_credentials() -> None:
     whole = yaml.safe_load(RELEASE.read_text(encoding="utf-8"))
     assert whole["permissions"] == {}
-    assert whole["jobs"]["test"]["permissions"] == {"contents": "read"}
+    for name in ("test", "versions"):
+        assert whole["jobs"][name]["permissions"] == {"contents": "read"}
     checkouts = [s for s in steps(RELEASE) if s.get("uses", "").startswith("actions/checkout@")]
-    assert [step["with"] for step in checkouts] == [{"persist-credentials": False}] * 2
+    assert [step["with"] for step in checkouts] == [{"persist-credentials": False}] * 3
 
 
 def test_what_it_attests_is_what_was_built_and_pushed() -> None:

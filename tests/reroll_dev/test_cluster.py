@@ -251,6 +251,19 @@ def test_the_folder_follows_the_environment(env: dict[str, str], folder: str) ->
     assert default_folder("one", env) == Path(folder)
 
 
+def test_a_cluster_that_is_up_does_not_become_one_of_another_version(cluster: DevCluster) -> None:
+    with cluster.api() as api:
+        running = api.get("/version")
+    other = "1.33" if running["minor"] != "33" else "1.36"
+    same = f"{running['major']}.{running['minor']}"
+
+    with pytest.raises(
+        DevClusterError, match=rf"of Kubernetes v{same}\.\d+; to have {other}, end it first"
+    ):
+        cluster.up({}, Options(kubernetes=other))
+    assert cluster.up({}, Options(kubernetes=same)) is False
+
+
 def test_an_addition_that_does_not_start_leaves_the_cluster_as_it_was(
     new: DevCluster, sleeper: Process, tmp_path: Path
 ) -> None:

@@ -16,9 +16,9 @@ from tests.scenarios import custom
 from tests.scenarios import injecting as injections
 from tests.scenarios.csi import Driver
 from tests.scenarios.listener import Listener
-from tests.scenarios.pins import Installation
+from tests.scenarios.pins import Installation, webhook_flags
 from tests.scenarios.stage import Controller, Stage, Web
-from tests.support import session
+from tests.support import minors, session
 from tests.support.chart import FEATURES
 from tests.support.command import Finished, reroll
 from tests.support.tools import Runner, kubeconfig_of
@@ -126,11 +126,36 @@ sync, plan, status, explain, restart, hold, release = map(
 
 
 @pytest.fixture
-def installation(cluster: DevCluster, namespace: str) -> Iterator[Installation]:
+def installation(
+    cluster: DevCluster, namespace: str, request: pytest.FixtureRequest
+) -> Iterator[Installation]:
     """What rewrites the pods of this test's namespace; not installed yet."""
     one = Installation(cluster.kubeconfig(), namespace)
+    if not minors.ground(os.environ).policies:
+        one.instead = lambda: request.getfixturevalue("webhook_elsewhere")(one)
     yield one
     one.uninstall()
+
+
+@pytest.fixture
+def webhook_elsewhere(
+    cluster: DevCluster, another: Callable[..., Stage], tmp_path: Path
+) -> Iterator[Callable[[Installation], tuple[str, ...]]]:
+    """A controller that serves the webhook for the test's namespace, and looks at another one."""
+    started: list[Controller] = []
+
+    def serve(installation: Installation) -> tuple[str, ...]:
+        if not started:
+            place, log = another().namespace, tmp_path / "webhook.log"
+            flags = ("--leader-election", "false", *webhook_flags(installation))
+            started.append(Controller(cluster.kubeconfig(), place, log, flags))
+            started[0].start(wait="watching")
+        home = started[0].namespace
+        return ("--mode", "webhook", "--url", installation.url, "--controller-namespace", home)
+
+    yield serve
+    for one in started:
+        one.end()
 
 
 @pytest.fixture

@@ -1,7 +1,7 @@
 """What the scenarios of pins share: an installation of the test's own, and the content of pods."""
 
 import base64
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -33,10 +33,14 @@ class Installation:
         self.webs: list[Web] = []
         """Of every controller that serves one: they keep their ports."""
         self._cluster = ("--kubeconfig", kubeconfig)
+        self.instead: Callable[[], tuple[str, ...]] | None = None
+        """On an API server without policies: has a webhook served, and says how to install it."""
 
     def install(self, *more: str) -> Finished:
         """In force when it ends, in the namespace of the controller too: a test has but one."""
         only = ("--namespace-selector", self.selector, "--controller-namespace", self._namespace)
+        if self.instead and "--mode" not in more:
+            more = (*self.instead(), *more)
         return self.run("install", "--name", self.name, *only, "--exclude-namespaces=", *more)
 
     def uninstall(self, *more: str) -> Finished:

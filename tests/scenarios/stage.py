@@ -64,7 +64,7 @@ class Controller:
     def __init__(
         self, kubeconfig: Path, namespace: str, log: Path, flags: tuple[str, ...] = ()
     ) -> None:
-        self._kubeconfig, self._namespace, self.log = kubeconfig, namespace, log
+        self._kubeconfig, self.namespace, self.log = kubeconfig, namespace, log
         self.flags = flags
         self.program: tuple[str, ...] = ("-m", "reroll")
         self.process: subprocess.Popen[bytes] | None = None
@@ -76,8 +76,8 @@ class Controller:
         seen = len(self.lines())
         command = (
             *(sys.executable, *self.program, "run", "--kubeconfig", str(self._kubeconfig)),
-            *("--namespace", self._namespace),
-            *("--namespace-selector", f"kubernetes.io/metadata.name={self._namespace}"),
+            *("--namespace", self.namespace),
+            *("--namespace-selector", f"kubernetes.io/metadata.name={self.namespace}"),
             *("--debounce", "300ms", "--listen", "127.0.0.1:0", "--lease-duration", "3s"),
             *("--log-format", "json", "--log-level", "debug"),
             *self.flags,

@@ -186,7 +186,7 @@ def test_what_selects_the_pods_of_a_workload_has_those_of_its_canary_too(
     stage.make(build.configmap())
     web, other = impatient(a_web(**{"canary-pause": "manual"})), a_web("other")
     web["spec"]["template"]["spec"]["topologySpreadConstraints"] = [evenly()]
-    stage.make(web, other, a_network_policy())
+    stage.make(web, other, a_network_policy(), a_service())
     alone(controller)
     pinned(stage, [web, other])
     old, before = pin(stage, other), untouched(stage, web)
@@ -213,6 +213,8 @@ def test_what_selects_the_pods_of_a_workload_has_those_of_its_canary_too(
         assert len(pods) == 4
         on_nodes = Counter(pod["spec"]["nodeName"] for pod in pods)
         assert sorted(on_nodes.values()) == [1, 1, 2]
+    eventually(lambda: len(served(stage)) == 4, "its Service has a share for the canary")
+    assert {pod["metadata"]["name"] for pod in pods} == served(stage)
     # An autoscaler scales the workload, and leaves the canary as it is.
     stage.make(an_autoscaler(4))
     stage.api.wait_for(stage.path(web), lambda one: one["spec"]["replicas"] == 4)
@@ -240,6 +242,27 @@ def evenly() -> Object:
         "topologyKey": "kubernetes.io/hostname",
         "whenUnsatisfiable": "DoNotSchedule",
         "labelSelector": {"matchLabels": {"app": "web"}},
+    }
+
+
+def a_service() -> Object:
+    return {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": {"name": "web"},
+        "spec": {"selector": {"app": "web"}, "ports": [{"port": 80}]},
+    }
+
+
+def served(stage: Stage) -> set[str]:
+    """The pods that traffic of the Service goes to."""
+    path = path_to("EndpointSlice", "", stage.namespace, version="discovery.k8s.io/v1")
+    slices = stage.api.list(path, labelSelector="kubernetes.io/service-name=web")
+    return {
+        one["targetRef"]["name"]
+        for each in slices
+        for one in each.get("endpoints") or ()
+        if one["conditions"].get("ready")
     }
 
 

@@ -82,7 +82,6 @@ def test_an_installation_that_is_well_has_no_problem(
     account = f"ServiceAccount {stage.namespace}/{kubeconfig.stem}"
     for sentence in (
         "Kubernetes is v1.",
-        "streaming lists",
         f"rolling: {account} has all",
         f"evict: {account} has all",
         "1 of 1 replicas are ready",

@@ -217,7 +217,6 @@ def test_an_old_record_in_a_manifest_declines_nothing(
     assert one.said("Undone") == []
 
 
-@pytest.mark.slow
 def test_what_was_written_down_survives_a_crash_and_goes_with_its_workload(
     stage: Stage, controller: Start
 ) -> None:

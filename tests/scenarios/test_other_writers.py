@@ -69,6 +69,28 @@ def test_a_stamp_that_somebody_removes_causes_no_second_roll(
     assert len(stage.revisions(web)) == 2
 
 
+def test_a_replacement_in_the_middle_of_our_rollout_rolls_again(
+    stage: Stage, controller: Start
+) -> None:
+    """It puts the template back whose pods have the content before, and were not replaced yet."""
+    web = build.deployment(uses="configmap/app", annotations=ENABLED)
+    web["spec"]["minReadySeconds"] = 500  # So that the rollout does not end.
+    stage.make(build.configmap("app"), web)
+    controller()
+    first = stage.adopted(web)
+    stage.change("ConfigMap", "app", key="new")
+    record = stage.rolled(web, since=first["n"])
+    stamp = stage.stamp(web)
+
+    stage.api.replace(stage.path(web), {**web, "status": {}})
+
+    after = stage.rolled(web, since=record["n"])
+    assert (after["why"], after["s"]) == ("ConfigChanged", record["s"])
+    assert stage.stamp(web) == stamp
+    stage.quiet(web)
+    assert len(stage.revisions(web)) == 2
+
+
 @pytest.mark.thorough
 @for_kinds(Strategy.STAMP, Strategy.RESTART)
 def test_a_workload_replaced_as_it_was_made_gets_its_record_back_and_rolls_with_the_next_change(

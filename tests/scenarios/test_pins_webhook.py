@@ -2,6 +2,7 @@
 
 import asyncio
 import base64
+import os
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Any
 import pytest
 from tests.scenarios.pins import Installation, pod, webhook_flags, webhook_rules
 from tests.scenarios.stage import Controller, Stage, eventually
-from tests.support import build, session
+from tests.support import build, minors, session
 from tests.support.command import reroll
 
 from reroll.clock import SystemClock
@@ -20,9 +21,13 @@ from reroll.kube.client import Client
 from reroll_dev import components
 from reroll_dev.api import ApiError, path_to
 from reroll_dev.cluster import DevCluster
+from reroll_dev.kubernetes import Switches
+from reroll_dev.start import Options
 
 Start = Callable[..., Controller]
-HOOKS = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations"
+GROUP = "admissionregistration.k8s.io"
+HOOKS = f"/apis/{GROUP}/v1/mutatingwebhookconfigurations"
+POLICIES = ("mutatingadmissionpolicies", "mutatingadmissionpolicybindings")
 
 
 class Earlier(SystemClock):
@@ -148,24 +153,24 @@ def test_an_api_server_that_takes_a_policy_and_does_not_heed_it_is_found_out(
     tmp_path: Path, control_plane: dict[str, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One that serves only the beta API, and whose feature gate is off, as before 1.36."""
-    group, off = "admissionregistration.k8s.io", "MutatingAdmissionPolicy"
-    names = ("mutatingadmissionpolicies", "mutatingadmissionpolicybindings")
-    served = ",".join([f"{group}/v1beta1=true", *(f"{group}/v1/{name}=false" for name in names)])
-    usual = components.apiserver
+    served = {f"{GROUP}/v1beta1": True}
+    if minors.ground(os.environ).minor.has_policies:
+        served |= dict.fromkeys((f"{GROUP}/v1/{name}" for name in POLICIES), False)
+        usual = components.apiserver
 
-    def apiserver(*args: Any, **more: Any) -> list[str]:
-        flags = (f"--disable-admission-plugins={off}", f"--runtime-config={served}")
-        return [*usual(*args, **more), *flags]
+        def apiserver(*args: Any, **more: Any) -> list[str]:
+            return [*usual(*args, **more), "--disable-admission-plugins=MutatingAdmissionPolicy"]
 
-    monkeypatch.setattr(components, "apiserver", apiserver)
+        monkeypatch.setattr(components, "apiserver", apiserver)
     monkeypatch.setattr("reroll.features.admission.probe.TRIES", 5)
     other = DevCluster(tmp_path / "other", progress=session.quiet())
-    other.up(control_plane)
+    config = ",".join(f"{name}={str(on).lower()}" for name, on in served.items())
+    other.up(control_plane, Options(switches=Switches(runtime_config=config)))
     try:
         where = ("--kubeconfig", other.kubeconfig())
         done = reroll("pins", "install", *where)
         assert done.code == 1
-        assert f"{group}/v1beta1 MutatingAdmissionPolicy" in done.out
+        assert f"{GROUP}/v1beta1 MutatingAdmissionPolicy" in done.out
         assert "does not heed it" in done.err
         assert "(nothing is installed)" in reroll("pins", "status", *where).out
     finally:

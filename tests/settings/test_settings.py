@@ -230,7 +230,9 @@ def test_the_command_tells_all_problems_of_all_places_and_ends_with_2(tmp_path: 
     ("content", "told"),
     [
         (None, "No such file"),
-        ("a: [", "is not YAML"),
+        ("a: [", "is not YAML: line 1, column 5: expected the node content, but found"),
+        ("a: {b: s3cr3t: c}", "is not YAML: line 1, column 14: expected"),
+        ("a: s3cr3t 2026-02-31\nb: 2026-02-31", "put text into quotes"),
         ("- a", "it has to be `name: value` lines"),
         ("\0", "is not YAML"),
     ],
@@ -247,6 +249,7 @@ def test_a_config_file_that_cannot_be_read_is_named(
     assert ended.returncode == 2
     assert str(file) in ended.stderr
     assert told in ended.stderr
+    assert "s3cr3t" not in ended.stderr
     assert "Traceback" not in ended.stderr
 
 

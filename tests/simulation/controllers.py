@@ -125,7 +125,7 @@ class Replica:
         send: Send | None = None,
     ) -> None:
         self._store, chance = store, random.Random(seed)
-        client: Any = ModelClient(store, faults, chance)
+        client: Any = self.client(store, faults, chance)
         bus = Bus(clock)
         self.rolling = Rolling(client, clock, settings, bus, HOME)
         self.world, queue = self.rolling.observer.world, self.rolling.queue
@@ -147,6 +147,9 @@ class Replica:
             "configmaps": _LateFeed(sources, faults, chance),
         }
         self._tasks: list[asyncio.Task[None]] = []
+
+    def client(self, store: Store, faults: Faults, chance: random.Random) -> ModelClient:
+        return ModelClient(store, faults, chance)
 
     async def start(self) -> None:
         await self.rolling.observer.load_keys()

@@ -14,7 +14,7 @@ from typing import Any
 
 from tests.dashboard.hosted import running
 from tests.dashboard.sample import overview
-from tests.dashboard.showcase import Showcase, busy, crowded, sighted
+from tests.dashboard.showcase import Showcase, Slow, busy, crowded, sighted
 from tests.support.dashboard import chromium, served
 
 FOLDER = Path(__file__).parents[2] / "docs" / "images" / "dashboard"
@@ -34,6 +34,7 @@ PAGES = {
 LARGE = {"now-5000": "/", "graph-5000": "/graph/ConfigMap/shop/settings"}
 EMPTY = {"now-empty": "/"}
 FIRST = {"now-first": "/"}
+SLOW = {"moment": "/stale"}
 WIDTHS = {"desk": 1440, "phone": 390}
 SCHEMES = ("light", "dark")
 LOOK = os.environ.get("REROLL_PICTURES", "")
@@ -57,13 +58,14 @@ SMALL = """async (png) => {
 
 
 @asynccontextmanager
-async def _shown(port: int, seen: Any) -> AsyncIterator[Any]:
-    async with running(seen, port=port, kind=Showcase) as one:
+async def _shown(port: int, seen: Any, kind: type[Showcase]) -> AsyncIterator[Any]:
+    async with running(seen, port=port, kind=kind) as one:
         yield one.app
 
 
 def take(browser: Any, folder: Path, seen: Any, pages: dict[str, str], only: str) -> None:
-    with served(lambda port: _shown(port, seen)) as url:
+    kind = Slow if pages is SLOW else Showcase
+    with served(lambda port: _shown(port, seen, kind)) as url:
         context = browser.new_context()
         context.new_page()  # An empty page, without a policy, makes pictures small.
         page = context.new_page()
@@ -102,7 +104,8 @@ def main() -> None:
     args.folder.mkdir(parents=True, exist_ok=True)
     with chromium() as browser:
         large, empty = (crowded(), LARGE), (overview([]), EMPTY)
-        for seen, pages in ((busy(), PAGES), large, empty, (sighted(), FIRST)):
+        first, slow = (sighted(), FIRST), (busy(), SLOW)
+        for seen, pages in ((busy(), PAGES), large, empty, first, slow):
             take(browser, args.folder, seen, pages, args.only)
 
 

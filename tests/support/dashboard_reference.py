@@ -25,7 +25,7 @@ INTRODUCTION = f"""\
 Every page of [`reroll dashboard`](../guides/dashboard.md) is also a JSON document below `/api/v1`, for the browser that has a session.
 Lists take `?page=2`, most of them `?namespace=shop`.
 Times are RFC 3339 in UTC.
-What cannot be made is `{{"problem": "a sentence"}}` with a status from 400 on.
+What cannot be made is `{{"problem": "a sentence"}}` with a status from 400 on; with 503, ask again after the seconds in `Retry-After`.
 No document has a value of a ConfigMap or Secret; names of keys of a Secret are in them only for who may get it.
 """  # noqa: E501  pages have one sentence a line
 

@@ -15,6 +15,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
+from tests.support import minors
 
 from reroll_dev import binaries, processes
 from reroll_dev.cluster import DevCluster
@@ -42,11 +43,14 @@ def node_folder(folder: Path, purpose: str = "node") -> Path:
 
 def programs(names: Sequence[str], env: Mapping[str, str]) -> dict[str, Path]:
     """Where they are; a test builds nothing, for that takes minutes and a network."""
-    found = binaries.find(names, env=env)
+    minor = minors.ground(env).minor
+    older = not minor.is_newest
+    found = binaries.find(names, env=env, binaries=binaries.of(minor if older else None))
     if missing := [name for name, path in found.items() if path is None]:
+        command = f"reroll dev build --kubernetes {minor.name}" if older else "make control-plane"
         pytest.fail(
             f"the control plane is not built: {', '.join(missing)} missing; run"
-            " `make control-plane` (minutes, once), or set KUBEBUILDER_ASSETS to where they are",
+            f" `{command}` (minutes, once), or set KUBEBUILDER_ASSETS to where they are",
             pytrace=False,
         )
     return {name: path for name, path in found.items() if path}

@@ -123,7 +123,8 @@ labels:
 {{- $on | toJson -}}
 {{- end -}}
 
-{{/* Who rewrites pods of pinned templates; nobody without revisions. */}}
+{{/* Who rewrites pods of pinned templates; nobody without revisions. A policy of the beta may be served and not heeded:
+that is up to a feature gate, which nobody can ask for, so it has to be chosen. */}}
 {{- define "reroll.pins" -}}
 {{- $mode := .Values.pins.mode -}}
 {{- if not .Values.features.revisions -}}
@@ -131,14 +132,14 @@ labels:
 {{- $mode -}}
 {{- else if index .Values.settings "namespaces" -}}
 template
-{{- else if include "reroll.policyVersion" . -}}
+{{- else if eq (include "reroll.policyVersion" .) "v1" -}}
 policy
 {{- else -}}
 webhook
 {{- end -}}
 {{- end -}}
 
-{{/* The version of MutatingAdmissionPolicies that can be counted on; empty if there is none. */}}
+{{/* The version of MutatingAdmissionPolicies that is served; empty if there is none. */}}
 {{- define "reroll.policyVersion" -}}
 {{- $api := "admissionregistration.k8s.io" -}}
 {{- if or (.Capabilities.APIVersions.Has (printf "%s/v1/MutatingAdmissionPolicy" $api)) (semverCompare ">=1.36.0-0" .Capabilities.KubeVersion.Version) -}}

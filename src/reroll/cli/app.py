@@ -6,6 +6,7 @@ the distribution reroll-dev, which may not be installed.
 """
 
 import argparse
+import gc
 import importlib
 import os
 import sys
@@ -124,7 +125,12 @@ def _check_command(argv: Sequence[str]) -> None:
 
 
 def _load(name: str) -> ModuleType:
+    """The module of a command, with all that it imports: none of that is ever garbage.
+
+    To look for cycles in it would take a tenth of its import.
+    """
     package = "reroll_dev.cli" if name in DEVELOPMENT else "reroll.cli.commands"
+    gc.disable()
     try:
         return importlib.import_module(f"{package}.{name}")
     except ModuleNotFoundError as error:
@@ -134,13 +140,19 @@ def _load(name: str) -> ModuleType:
             f"`reroll {name}` comes with the package reroll-dev, which is not installed;"
             " run: pip install 'reroll[dev]'"
         ) from None
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 def _parsed(argv: Sequence[str]) -> tuple[argparse.Namespace, ModuleType | None]:
     """What is asked for; without a command, help is printed.
 
-    The parser goes, with every text of it: the controller stays for long.
+    The parser goes, with every text of it: the controller stays for long. So the command is loaded
+    before there is a parser to be kept with it.
     """
+    if argv and argv[0] in COMMANDS:
+        _load(argv[0])
     parser = parser_for(argv)
     args = parser.parse_args(argv)
     command: ModuleType | None = getattr(args, "implementation", None)

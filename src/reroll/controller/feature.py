@@ -14,7 +14,7 @@ class Feature(Protocol):
         return
 
     def stages(self) -> Iterator[list[Watch[Any]]]:
-        """Its watches; those of a stage start when all before them have seen what there is."""
+        """Its watches; those of a stage tell nothing before all earlier ones saw what there is."""
         yield from ()
 
     async def read(self) -> None:

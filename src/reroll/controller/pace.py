@@ -1,11 +1,13 @@
 """How fast: turns for what is written, and growing delays for what failed."""
 
 import asyncio
+import heapq
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Mapping
 from typing import Generic, NamedTuple, TypeVar
 
 from reroll.clock import Clock
+from reroll.controller.ease import Ease, Returns
 from reroll.controller.rotation import Rotation, Share, one_share
 
 K = TypeVar("K", bound=Hashable)
@@ -22,45 +24,15 @@ class Rate(NamedTuple):
     """So many at once, after a time without any."""
 
 
-class Ease:
-    """Which part of the rates is used: less of them while the API server answers slowly.
-
-    Falls by a third every `STEP` seconds in which answers take much longer than the quickest ones
-    of late, and rises again with every answer that does not.
-    """
-
-    LEAST = 0.25
-    STEP = 0.25
-    SLOW, LATE = 4.0, 0.05
-    """Slow is so many times the usual time, and so many seconds more."""
-    MEMORY = 600.0
-    """Seconds after which twice the time counts as usual."""
-
-    def __init__(self, clock: Clock) -> None:
-        self._clock, self.part = clock, 1.0
-        self._usual = self._recent = 0.0
-        self._at = self._fell = clock.monotonic()
-
-    def answered(self, seconds: float) -> None:
-        """A write was answered after so long."""
-        now = self._clock.monotonic()
-        if not self._usual:
-            self._usual = self._recent = seconds
-        self._usual = min(seconds, self._usual * 2 ** ((now - self._at) / self.MEMORY))
-        self._recent += (seconds - self._recent) / 8
-        self._at = now
-        if self._recent <= max(self.SLOW * self._usual, self._usual + self.LATE):
-            self.part = min(1.0, self.part + 0.01)
-        elif now - self._fell >= self.STEP:
-            self.part, self._fell = max(self.LEAST, self.part * 2 / 3), now
-
-
 class Line(Generic[K]):
     """Who has a turn now, and who waits for one, round robin by share.
 
     To wait costs nothing: a key that waits is not looked at until its turn comes, when `wake(key)`
     is called, once. A turn that is not taken within `PATIENCE` passes on. So in any stretch of time
     there are at most `burst` turns and those that the rate gives in it and in `PATIENCE` before.
+
+    A share that flaps, see `Returns`, rests after each turn while the API server is slow, and its
+    keys are in nobody's way: who comes meanwhile finds turns.
     """
 
     def __init__(
@@ -72,8 +44,10 @@ class Line(Generic[K]):
         wake: Callable[[K], None] = lambda _: None,
         ease: Ease | None = None,
     ) -> None:
-        self._clock, self._rate, self.wake = clock, rate, wake
-        self._ease = ease or Ease(clock)
+        self._clock, self._rate, self._share, self.wake = clock, rate, share, wake
+        self._ease, self._returns = ease or Ease(clock), Returns[K]()
+        self._rests: list[tuple[float, str]] = []
+        """Until when shares rest, the first to end first."""
         self._turns, self._at = float(rate.burst), clock.monotonic()
         self._waiting: Rotation[K] = Rotation(share)
         """With the time at which the turn of each was expected when it came."""
@@ -93,11 +67,18 @@ class Line(Generic[K]):
         if key in self._waiting.times:
             return False
         now = self._refill()
-        if self._is_free:
+        if self._is_free(key):
             self._give(key, now)
             return True
         self._park(key, now)
         return False
+
+    def recurs(self, key: K) -> bool:
+        """Whether a key is in the line already, for something that happened before."""
+        if key not in self._waiting.times:
+            return False
+        self._returns.came(self._share(key), key)
+        return True
 
     def wait(self, key: K) -> float:
         """0: it may take its turn now; else it waits, for about so many seconds."""
@@ -105,7 +86,7 @@ class Line(Generic[K]):
             return 0.0
         now = self._refill()
         if key not in self._waiting.times:
-            if self._is_free:
+            if self._is_free(key):
                 return 0.0
             self._park(key, now)
         return max(self._waiting.times[key] - now, 1 / self._per_second)
@@ -114,7 +95,7 @@ class Line(Generic[K]):
         """The key uses its turn, or one that nobody gave it."""
         if self._given.pop(key, None) is None:
             self._turns -= 1
-            self._waiting.discard(key)
+            self._discard(key)
 
     def leave(self, key: K) -> None:
         """The key needs no turn any more."""
@@ -123,13 +104,17 @@ class Line(Generic[K]):
             if self._waiting.times:
                 self._serve()
         else:
-            self._waiting.discard(key)
+            self._discard(key)
 
     def clear(self) -> None:
         """No key waits or has a turn any more."""
         self._turns += len(self._given)
         self._given.clear()
         self._waiting.clear()
+        self._returns.clear()
+        for _, share in self._rests:
+            self._waiting.resume(share)
+        self._rests.clear()
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -138,9 +123,10 @@ class Line(Generic[K]):
     def _per_second(self) -> float:
         return self._rate.per_second * self._ease.part
 
-    @property
-    def _is_free(self) -> bool:
-        return self._turns >= WHOLE and not self._waiting.times
+    def _is_free(self, key: K) -> bool:
+        """Whether there is a turn that nobody waits for who may have it now."""
+        is_left = self._turns >= WHOLE and not self._waiting.turns
+        return is_left and not self._waiting.rests(self._share(key))
 
     def _refill(self) -> float:
         """Add the turns of the time that has passed, and those that were not taken."""
@@ -158,15 +144,36 @@ class Line(Generic[K]):
 
     def _park(self, key: K, now: float) -> None:
         seconds = (self._waiting.ahead(key) + 1 - self._turns) / self._per_second
-        self._waiting.add(key, now + seconds)
+        self._waiting.add(key, now + max(0.0, seconds))
+        self._returns.came(self._share(key), key)
         if self._timer is None:
             self._arm(now)
+
+    def _discard(self, key: K) -> None:
+        if self._waiting.discard(key) is not None:
+            self._left(self._share(key))
+
+    def _left(self, share: str) -> None:
+        """A key of this share waits no more; others of it do, or it is as if none ever had."""
+        if not self._waiting.has(share):
+            self._returns.ended(share)
+
+    def _rest(self, share: str, now: float) -> None:
+        """Have a share that flaps wait for longer than the others, if the API server is slow."""
+        if share in self._returns and self._ease.again < self._ease.part:
+            self._waiting.rest(share)
+            seconds = 1 / (self._rate.per_second * self._ease.again)
+            heapq.heappush(self._rests, (now + seconds, share))
 
     def _serve(self) -> None:
         """Give out the turns that there are."""
         now = self._refill()
-        while self._waiting.times and self._turns >= WHOLE:
+        while self._rests and self._rests[0][0] <= now:
+            self._waiting.resume(heapq.heappop(self._rests)[1])
+        while self._waiting.turns and self._turns >= WHOLE:
             key, _ = self._waiting.pop()
+            self._rest(share := self._share(key), now)
+            self._left(share)
             self._give(key, now)
             self.wake(key)
         if self._timer is not None:
@@ -177,6 +184,10 @@ class Line(Generic[K]):
 
     def _arm(self, now: float) -> None:
         delay = max(0.0, (1 - self._turns) / self._per_second)
+        if not self._waiting.turns:  # Whoever waits rests.
+            delay = max(0.0, self._rests[0][0] - now) if self._rests else delay
+        elif self._rests:
+            delay = min(delay, max(0.0, self._rests[0][0] - now))
         if self._given:
             delay = min(delay, max(0.0, next(iter(self._given.values())) - now))
         self._timer = asyncio.get_running_loop().call_later(delay, self._serve)
@@ -211,6 +222,11 @@ class Pacer(Generic[K, W]):
     def admit(self, key: K, write: W) -> bool:
         line = self._lines.get(write)
         return line is None or line.admit(key)
+
+    def recurs(self, key: K, write: W) -> bool:
+        """Whether a key is in the line for this kind of write, and comes once more."""
+        line = self._lines.get(write)
+        return line is not None and line.recurs(key)
 
     def wait(self, key: K, write: W) -> float:
         line = self._lines.get(write)

@@ -4,8 +4,9 @@
 place at a time; added while it runs, it runs once more afterwards. 3. Keys that are due leave in
 turn, one of each share; those of one share in the order they became due. 4. Urgent ones leave
 before the others, and once urgent is urgent; but after `URGENT_IN_A_ROW` of them one of the others
-leaves, so none waits for ever. 5. Of one share at most `most` run at a time. 6. Nothing here sleeps
-or searches: a timer of the event loop moves a key over when it is due.
+leaves, so none waits for ever. 5. Of one share at most `most` run at a time, and of those that are
+not urgent at most `patient`. 6. Nothing here sleeps or searches: a timer of the event loop moves a
+key over when it is due.
 """
 
 import asyncio
@@ -24,10 +25,15 @@ URGENT_IN_A_ROW = 7
 
 
 class Queue(Generic[K]):
-    """`share`: whose a key is; without it, all are of one. `most`: without it, no limit."""
+    """`share`: whose a key is; without it, all are of one. `most`, `patient`: else no limit."""
 
     def __init__(
-        self, clock: Clock, *, share: Share[K] = one_share, most: int | None = None
+        self,
+        clock: Clock,
+        *,
+        share: Share[K] = one_share,
+        most: int | None = None,
+        patient: int | None = None,
     ) -> None:
         self._clock, self._share, self._most = clock, share, most
         # When each key is due, with the number of its entry in the heap: others of it are stale.
@@ -39,6 +45,9 @@ class Queue(Generic[K]):
         self._patient: Rotation[K] = Rotation(share)
         self._in_a_row = 0
         self._running: set[K] = set()
+        self._most_patient = patient
+        self._patiently: set[K] = set()
+        """Those that run and were not urgent, if there is a limit."""
         self._busy: dict[str, int] = {}
         """How many keys of each share run, if there is a limit."""
         self._again: dict[K, tuple[float, bool]] = {}
@@ -55,7 +64,12 @@ class Queue(Generic[K]):
     @property
     def is_ready(self) -> bool:
         """Whether a key is due that a worker may have now."""
-        return bool(self._urgent.turns or self._patient.turns)
+        return bool(self._urgent.turns or (self._patient.turns and self._has_room))
+
+    @property
+    def _has_room(self) -> bool:
+        """Whether one that is not urgent may run."""
+        return self._most_patient is None or len(self._patiently) < self._most_patient
 
     @property
     def is_busy(self) -> bool:
@@ -77,7 +91,7 @@ class Queue(Generic[K]):
             return
         if key in self._patient.times:
             if urgent and delay <= 0:
-                self._urgent.add(key, self._patient.discard(key) or 0.0)
+                self._make_ready(key, self._patient.discard(key) or 0.0, urgent=True)
             return
         due = self._clock.monotonic() + delay
         if key in self._running:
@@ -116,7 +130,7 @@ class Queue(Generic[K]):
 
     async def get(self) -> K:
         """The next key that is due; it counts as running until `done`."""
-        while not (self._urgent.turns or self._patient.turns):
+        while not self.is_ready:
             taker = asyncio.get_running_loop().create_future()
             self._takers.append(taker)
             try:
@@ -140,6 +154,10 @@ class Queue(Generic[K]):
         self._running.discard(key)
         if not self._running:
             self._idle.set()
+        if key in self._patiently:
+            self._patiently.discard(key)
+            if self._patient.turns:
+                self._wake()
         if self._most is not None:
             self._ended(self._share(key), self._most)
         if again := self._again.pop(key, None):
@@ -149,11 +167,14 @@ class Queue(Generic[K]):
         if not self._patient.turns:
             self._in_a_row = 0
             return self._urgent.pop()[0]
-        if self._urgent.turns and self._in_a_row < URGENT_IN_A_ROW:
+        if self._urgent.turns and (self._in_a_row < URGENT_IN_A_ROW or not self._has_room):
             self._in_a_row += 1
             return self._urgent.pop()[0]
         self._in_a_row = 0
-        return self._patient.pop()[0]
+        key = self._patient.pop()[0]
+        if self._most_patient is not None:
+            self._patiently.add(key)
+        return key
 
     def _begun(self, share: str, most: int) -> None:
         self._busy[share] = running = self._busy.get(share, 0) + 1

@@ -76,6 +76,13 @@ class Rotation(Generic[K]):
         shares = len(self.turns) + (keys is None)
         return min(len(self.times), (len(keys or ()) + 1) * shares - 1)
 
+    def has(self, share: str) -> bool:
+        """Whether a key of this share is in."""
+        return bool(self.turns.get(share) or self._resting.get(share))
+
+    def rests(self, share: str) -> bool:
+        return share in self._resting
+
     def rest(self, share: str) -> None:
         """Leave a share out, with all its keys to come, until `resume`."""
         self._resting[share] = self.turns.pop(share, OrderedDict())

@@ -10,7 +10,7 @@ only the user can help; so does work that does not end when it is told to.
 
 import asyncio
 import gc
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from itertools import chain
 from typing import Any, get_args
@@ -67,12 +67,12 @@ class Supervisor:
                     group.create_task(self._restarting("events", self._recorder.run)),
                     *(group.create_task(self._restarting(*_reading(one))) for one in features),
                 ]
-                for watches in chain.from_iterable(feature.stages() for feature in features):
+                stages = list(chain.from_iterable(feature.stages() for feature in features))
+                background += self._begin(group, chain.from_iterable(stages))
+                for watches in stages:
                     self.watches += watches
-                    background += [
-                        group.create_task(self._restarting(one.resource.full_name, one.run))
-                        for one in watches
-                    ]
+                    for watch in watches:
+                        watch.go_on()
                     await _either(stop, asyncio.gather(*(watch.synced.wait() for watch in watches)))
                 self._ready = True
                 _settle_memory()
@@ -84,6 +84,14 @@ class Supervisor:
         finally:
             for server in servers:
                 await server.stop()
+
+    def _begin(
+        self, group: asyncio.TaskGroup, watches: Iterable[Watch[Any]]
+    ) -> Iterator[asyncio.Task[Any]]:
+        """All at once: what comes later is on its way while what is needed first is taken in."""
+        for watch in watches:
+            watch.hold_back()
+            yield group.create_task(self._restarting(watch.resource.full_name, watch.run))
 
     async def _serve(self) -> list[Server]:
         """Probes first: they have to be answered whatever becomes of the other."""

@@ -3,9 +3,10 @@
 What goes wrong while a page is made becomes a page with a sentence, or a document with one.
 """
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple, cast
 
 import msgspec
 from starlette.applications import Starlette
@@ -26,7 +27,10 @@ from reroll.core.model.key import Key
 from reroll.dashboard import streams
 from reroll.dashboard.actions import ACTIONS, act
 from reroll.dashboard.board import PATIENCE
+from reroll.dashboard.desk import Desk
 from reroll.dashboard.doors.door import Call, Door, cookies, is_own_path
+from reroll.dashboard.first_sight import Sights
+from reroll.dashboard.overview import Overview
 from reroll.dashboard.paging import Query
 from reroll.dashboard.people import OURSELVES
 from reroll.dashboard.rendering import Frame, Renderer
@@ -44,9 +48,12 @@ FILES = {
     "graph.js": "text/javascript",
     "icon.svg": "image/svg+xml",
 }
-AT_ONCE = 0.7
-"""Seconds that a page waits for the first overview, before it says that there is none yet."""
-LISTING = "the cluster is being listed, which takes a moment; the page comes by itself"
+AT_ONCE = 0.5
+"""Seconds after which somebody who opens a page is told that it is being made."""
+PATIENT = "reroll-patient"
+"""A header: whoever asks shows something already, and waits until the page is made."""
+LISTING = "the cluster is being listed, which takes a moment; ask again"
+ENDED = "the dashboard was ended"
 THEMES = ("", "light", "dark")
 THEME = "reroll-theme"
 
@@ -73,6 +80,10 @@ class _ProblemError(Exception):
         self.status, self.sentence = status, sentence
 
 
+class _UnreadyError(_ProblemError):
+    """There is nothing wrong: it takes longer than somebody waited."""
+
+
 Handler = Callable[[Request], Awaitable[Response]]
 
 
@@ -82,6 +93,9 @@ class Dashboard:
     def __init__(self, door: Door, sessions: Sessions, seats: Seats, about: About) -> None:
         self._door, self._sessions, self._seats, self._about = door, sessions, seats, about
         self._renderer = Renderer()
+        self._making: set[asyncio.Task[Any]] = set()
+        """Requests that wait for the cluster."""
+        self._over = asyncio.Event()
         routes = [
             *(Route(page.path, self._html(page), name=page.name) for page in PAGES),
             *(Route(page.api, self._json(page)) for page in PAGES),
@@ -99,15 +113,23 @@ class Dashboard:
         await self._seats.of(OURSELVES)
 
     def end(self) -> None:
-        """Streams end, so that the process can."""
+        """Streams end, and whoever waits for a page waits no more, so that the process can end."""
+        self._over.set()
+        for one in self._making:
+            one.cancel()
         self._seats.end()
 
     # Pages
 
     def _html(self, page: Page) -> Handler:
         async def answer(request: Request) -> Response:
+            is_patient = PATIENT in request.headers
             try:
-                made = await self._make(page, request, AT_ONCE, whole=not page.is_early)
+                async with asyncio.timeout(None if is_patient or page.is_early else AT_ONCE):
+                    patience = PATIENCE if is_patient else AT_ONCE
+                    made = await self._make(page, request, patience, whole=not page.is_early)
+            except (TimeoutError, _UnreadyError):
+                return self._moment(page, request)
             except _ProblemError as error:
                 return self._problem(request, error.status, error.sentence)
             except Unauthorized as error:
@@ -131,8 +153,9 @@ class Dashboard:
                 if answer := self._refused(request):
                     return answer
                 status, document = 502, Problem(problem=str(error))
+            later = {"Retry-After": "2"} if status == 503 else None
             body = msgspec.json.encode(document)
-            return Response(body, status, media_type="application/json")
+            return Response(body, status, later, media_type="application/json")
 
         return answer
 
@@ -144,11 +167,24 @@ class Dashboard:
     async def _make(
         self, page: Page, request: Request, patience: float, *, whole: bool = True
     ) -> Made:
+        task = cast("asyncio.Task[Any]", asyncio.current_task())
+        if self._over.is_set():
+            raise _ProblemError(503, ENDED)
+        self._making.add(task)
+        try:
+            return await self._made(page, request, patience, whole=whole)
+        except asyncio.CancelledError:
+            if not self._over.is_set():
+                raise
+            task.uncancel()
+            raise _ProblemError(503, ENDED) from None
+        finally:
+            self._making.discard(task)
+
+    async def _made(self, page: Page, request: Request, patience: float, *, whole: bool) -> Made:
         desk = _seat(request).desk
         try:
-            seen = await desk.overview(patience, whole=whole)
-            if seen is None:
-                raise _ProblemError(503, desk.board.problem or LISTING)
+            seen = await desk.overview(patience, whole=whole) or self._unseen(desk, whole=whole)
             path = request.path_params
             key = Key(path.get("kind", ""), path.get("namespace", ""), path.get("name", ""))
             wanted = Wanted(desk, seen, Query(request.query_params), key)
@@ -164,7 +200,16 @@ class Dashboard:
             raise _ProblemError(404, f"There is nothing to show of {key}: {what}.")
         return made
 
-    def _frame(self, request: Request) -> Frame:
+    def _unseen(self, desk: Desk, *, whole: bool) -> Overview:
+        """What is known of a cluster that has not answered yet."""
+        if problem := desk.board.problem:
+            raise _ProblemError(503, problem)
+        if whole:
+            raise _UnreadyError(503, LISTING)
+        return Sights().overview(desk.clock.now())
+
+    def _frame(self, request: Request, *, told: bool = True) -> Frame:
+        """Without `told`, what came of an action is kept for the page that follows."""
         session, seat = request.state.session, _seat(request)
         board = seat.desk.board
         seen = board.current or board.first_sight
@@ -178,13 +223,20 @@ class Dashboard:
             nav=NAV,
             theme=theme if theme in THEMES else "",
             form_token=self._sessions.form_token(session),
-            notices=tuple(self._sessions.notices(session)),
+            notices=tuple(self._sessions.notices(session)) if told else (),
             problem=board.problem,
             namespaces=tuple(seen.namespaces) if seen else (),
             read_only=self._about.read_only,
             who=seat.who.name,
             can_leave=self._door.can_leave,
         )
+
+    def _moment(self, page: Page, request: Request) -> Response:
+        """In the place of a page that is being made; its script, or a reload, waits for it."""
+        is_listed = _seat(request).desk.board.current is not None
+        frame = self._frame(request, told=False)
+        text = self._renderer.page("moment.html", frame, page=page, is_listed=is_listed)
+        return HTMLResponse(text, 202, {"Retry-After": "2"})
 
     def _problem(self, request: Request, status: int, sentence: str) -> Response:
         text = self._renderer.page(

@@ -23,10 +23,11 @@ IDLE = 90.0
 """Seconds without a reader after which nothing more is listed."""
 PATIENCE = 20.0
 """Seconds that a document waits for the first overview."""
+SIGHTS = 1.0
+"""Seconds between two news of workloads that come by the page."""
 
-
-Saw = Callable[[Overview], None]
-"""Told what is seen on the way, if there is much to read."""
+Saw = Callable[[Overview], None] | None
+"""Told what is seen on the way, if there is much to read; `None`: more is known already."""
 
 
 class Board:
@@ -50,6 +51,7 @@ class Board:
         self._read_at = clock.monotonic()
         self._due = asyncio.Event()
         self._made, self._sighted = asyncio.Event(), asyncio.Event()
+        self._telling: asyncio.TimerHandle | None = None
 
     def read(self) -> None:
         """Somebody reads: go on listing."""
@@ -84,22 +86,32 @@ class Board:
     async def _once(self) -> None:
         before = (self.current.digest if self.current else b"", self.problem)
         try:
-            self.current, self.problem = await self._make(self._saw), ""
+            saw = self._saw if self.current is None else None
+            self.current, self.problem = await self._make(saw), ""
             self.first_sight, self.is_refused = None, False
         except (ApiError, AnswerError, ConfigError) as error:
             self.problem, self.is_refused = str(error), isinstance(error, Unauthorized)
         self._made.set()
         self._sighted.set()
         if before != (self.current.digest if self.current else b"", self.problem):
-            self.version += 1
-            self._news(self.version)
+            self._tell()
 
     def _saw(self, sight: Overview) -> None:
-        if self.current is None:
-            self.first_sight = sight
-            self._sighted.set()
-            self.version += 1
-            self._news(self.version)
+        """The first is news at once; of those that follow, one a second."""
+        self.first_sight = sight
+        self._sighted.set()
+        if self._telling is None:
+            self._tell()
+            self._telling = asyncio.get_running_loop().call_later(SIGHTS, self._tell_again, sight)
+
+    def _tell_again(self, told: Overview) -> None:
+        self._telling = None
+        if self.first_sight is not None and self.first_sight is not told:
+            self._saw(self.first_sight)
+
+    def _tell(self) -> None:
+        self.version += 1
+        self._news(self.version)
 
     async def _rest(self, seconds: float) -> None:
         """Until it is time, and somebody reads; or until something was written."""

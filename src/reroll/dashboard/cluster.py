@@ -4,13 +4,13 @@ Every method is an answer of a command, or one of its writes. Nothing is kept he
 answers, and decides how often the cluster is asked.
 """
 
-import gc
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from reroll.answers.audit.gather import audit
 from reroll.answers.audit.records import with_records
-from reroll.answers.audit.report import pod_facts
+from reroll.answers.audit.report import SHOWN, pod_facts
 from reroll.answers.doctor.findings import document as findings_document
 from reroll.answers.doctor.gather import Examination
 from reroll.answers.documents import moment, plain
@@ -34,12 +34,14 @@ from reroll.core.tables.kinds import Kind
 from reroll.core.tables.rights import Feature
 from reroll.core.tables.source_kinds import CONFIGS
 from reroll.dashboard.board import Saw
-from reroll.dashboard.first_sight import MANY, first_sight
+from reroll.dashboard.first_sight import MANY, Sights
+from reroll.dashboard.memory import give_back
 from reroll.dashboard.overview import Facts, Overview, overview
 from reroll.dashboard.standpoint import Standpoint
 from reroll.engine.approval_guard import is_guarded
 from reroll.engine.circumstances import judged
-from reroll.engine.listing import Listing
+from reroll.engine.earlier import Earlier
+from reroll.engine.listing import Listing, Seen, unseen
 from reroll.features.checkup.access import Question, ask
 from reroll.kube import resources, wire
 from reroll.kube.view import View
@@ -103,25 +105,36 @@ class Cluster(Standpoint):
     async def overview(self, saw: Saw) -> Overview:
         """One listing of everything, and what follows from it; `saw` is told of many workloads."""
         made = await self._overview(saw)
-        # The world of a listing is full of cycles, and the next one takes as much again.
-        gc.collect()
+        give_back()
         return made
 
     async def _overview(self, saw: Saw) -> Overview:
-        def seen(found: Sequence[tuple[Kind, Manifest]]) -> None:
-            if len(found) >= MANY:
-                saw(first_sight(found, self._clock.now()))
-
         async with self._setup.turn:
             await self._look_around()
             view = self._fresh()
             settings, notes = await self._learn(view)
-            listing = self._begun(view, settings, notes)
-            await listing.fill(seen=seen)
+            listing = self._begun(view, settings, notes, self._earlier.under(settings))
+            await listing.fill(seen=self._sighted(saw) if saw else unseen)
             return await overview(view, listing, self._clock.now, tuple(settings.windows.rows))
 
-    def _begun(self, view: View, settings: Settings, notes: Iterable[str]) -> Listing:
-        listing = Listing(view, self._clock, settings, settings.namespace or view.home)
+    def _sighted(self, saw: Callable[[Overview], None]) -> Seen:
+        sights = Sights()
+
+        def seen(kind: Kind, page: Sequence[Manifest]) -> None:
+            sights.add(kind, page)
+            if len(sights) >= MANY:
+                saw(sights.overview(self._clock.now()))
+
+        return seen
+
+    def _begun(
+        self,
+        view: View,
+        settings: Settings,
+        notes: Iterable[str],
+        earlier: Earlier | None = None,
+    ) -> Listing:
+        listing = Listing(view, self._clock, settings, settings.namespace or view.home, earlier)
         listing.notes += notes
         return listing
 
@@ -158,7 +171,9 @@ class Cluster(Standpoint):
 
     async def timeline(self, subjects: Iterable[Subject]) -> dict[str, Any]:
         """The same of all workloads of an overview: they are not listed again for it."""
-        return await _past(self._fresh(), tuple(subjects))
+        found = await _past(self._fresh(), tuple(subjects))
+        give_back()
+        return found
 
     async def revisions(self, kind: Kind, key: Key) -> Facts:
         """What `reroll revisions -o json` tells of one workload, and which one is `previous`."""
@@ -170,12 +185,22 @@ class Cluster(Standpoint):
         return {**told, "previous": before_this(revised)}
 
     async def audit(self) -> Facts:
-        """What `reroll audit -o json` tells."""
+        """What `reroll audit -o json` tells of pods with something to tell, and how many run."""
+        found = await self._audit()
+        give_back()
+        return found
+
+    async def _audit(self) -> Facts:
         view = self._fresh()
         settings, _ = await self._learn(view)
         found = await audit(view, None, mounts_are_live=True, read_certificates=False)
         pods = await with_records(view, self._clock, settings, found.pods)
-        return {"pods": [plain(pod_facts(each, {})) for each in pods], "problems": view.gaps}
+        told = [each for each in pods if any(map(each.has, SHOWN))]
+        return {
+            "running": Counter(each.pod.namespace for each in pods if each.runs),
+            "pods": [plain(pod_facts(each, {})) for each in told],
+            "problems": view.gaps,
+        }
 
     async def doctor(self) -> Facts:
         """What `reroll doctor -o json` tells."""

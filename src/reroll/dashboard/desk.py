@@ -6,6 +6,7 @@ one must not wait for it.
 
 import asyncio
 from collections.abc import Awaitable, Callable, Hashable, Sequence
+from contextlib import suppress
 from typing import TypeVar
 
 from reroll.clock import Clock
@@ -41,7 +42,10 @@ class Desk:
         """
         board = self.board
         if board.current is None and (whole or board.first_sight is None):
-            await self._over_there(lambda: board.first(patience, whole=whole))
+            # Timed here: over there, a long computation would delay the end of the wait too.
+            with suppress(TimeoutError):
+                async with asyncio.timeout(patience):
+                    await self._over_there(lambda: board.first(patience, whole=whole))
         else:
             self._loop.call_soon_threadsafe(board.read)
         return board.current or (None if whole else board.first_sight)

@@ -1,7 +1,7 @@
 """What workloads tell by themselves, before anything that they use is read. Pure.
 
 To read the sources of thousands of workloads takes seconds; whose rollout fails or goes on stands
-in the workloads, which are one list. Who counts is who has a record: it was opted in, and seen.
+in the workloads, which come by the page. Who counts is who has a record: it was opted in, and seen.
 """
 
 from collections.abc import Iterable, Iterator
@@ -22,25 +22,37 @@ MANY = 500
 """Fewer workloads are listed with all that they use before somebody waits for it."""
 
 
-def first_sight(found: Iterable[tuple[Kind, Manifest]], now: datetime) -> Overview:
-    subjects = list(_subjects(found))
-    facts = {one.key: _facts(one, manifest) for one, manifest in subjects}
-    return Overview(
-        at=now,
-        document={"workloads": [], "changes": [], "problems": []},
-        graph=Graph((), tuple(facts), frozenset()),
-        behind={},
-        notes=(),
-        kinds={},
-        facts=facts,
-        digest=b"",
-        nodes=(),
-        is_partial=True,
-    )
+class Sights:
+    """What is seen as page after page of workloads comes."""
+
+    def __init__(self) -> None:
+        self._facts: dict[Key, Facts] = {}
+
+    def add(self, kind: Kind, page: Iterable[Manifest]) -> None:
+        for one, manifest in _subjects(kind, page):
+            self._facts[one.key] = _facts(one, manifest)
+
+    def __len__(self) -> int:
+        return len(self._facts)
+
+    def overview(self, now: datetime) -> Overview:
+        facts = dict(self._facts)
+        return Overview(
+            at=now,
+            document={"workloads": [], "changes": [], "problems": []},
+            graph=Graph((), tuple(facts), frozenset()),
+            behind={},
+            notes=(),
+            kinds={},
+            facts=facts,
+            digest=b"",
+            nodes=(),
+            is_partial=True,
+        )
 
 
-def _subjects(found: Iterable[tuple[Kind, Manifest]]) -> Iterator[tuple[Subject, Manifest]]:
-    for kind, manifest in found:
+def _subjects(kind: Kind, page: Iterable[Manifest]) -> Iterator[tuple[Subject, Manifest]]:
+    for manifest in page:
         metadata = manifest.metadata
         if record := record_of(manifest):
             key = Key(kind.name, metadata.namespace, metadata.name)

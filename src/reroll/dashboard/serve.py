@@ -8,6 +8,7 @@ import asyncio
 import secrets
 import signal
 import socket
+import sys
 import threading
 from collections.abc import Callable
 from contextlib import suppress
@@ -37,6 +38,8 @@ LOCAL, TOKEN, PROXY, NONE = "local", "token", "proxy", "none"
 AUTHS = (LOCAL, TOKEN, PROXY, NONE)
 MOST_CONNECTIONS = 512
 END_WITHIN = 5.0
+TURN = 0.001
+"""Seconds after which the thread that lists lets the one that serves pages go on."""
 
 
 class How(NamedTuple):
@@ -160,6 +163,7 @@ class _Web:
         """`at_once`: look before somebody asks."""
         self._server = server = uvicorn.Server(config)
         self._dashboard = dashboard
+        sys.setswitchinterval(TURN)
 
         async def run() -> None:
             self._loop = asyncio.get_running_loop()

@@ -78,7 +78,8 @@ class Page(NamedTuple):
 
 async def _now(wanted: Wanted) -> Made:
     seen = wanted.seen
-    return Made(now_page(seen, wanted.query), {"is_partial": seen.is_partial})
+    words = {"is_partial": seen.is_partial, "is_begun": bool(seen.facts)}
+    return Made(now_page(seen, wanted.query), words)
 
 
 async def _held(wanted: Wanted) -> Made:

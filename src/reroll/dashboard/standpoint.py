@@ -9,6 +9,7 @@ import msgspec
 from reroll.answers.doctor.gather import Wanted
 from reroll.clock import Clock
 from reroll.dashboard.reach import reach, seen_rows
+from reroll.engine.earlier import Earlier
 from reroll.kube.identity import own_name
 from reroll.kube.view import View
 from reroll.settings.table import Settings
@@ -47,6 +48,7 @@ class Standpoint:
         self._view, self._setup, self._clock = view, setup, setup.clock
         self._within: tuple[str, ...] = ()
         self._looked = -REACH_FOR
+        self._earlier = Earlier(self._clock)
 
     @property
     def clock(self) -> Clock:

@@ -14,6 +14,7 @@ from reroll.core.model.metadata import Manifest
 from reroll.core.observe.health import health
 from reroll.core.observe.pods import PodFacts
 from reroll.core.observe.provenance import Writes
+from reroll.core.observe.staleness import Known
 from reroll.core.tables.kinds import Kind
 from reroll.core.tables.reasons import Reason
 from reroll.engine.configs import writes_of
@@ -106,8 +107,11 @@ async def _pods(
             raise KeyError(source)
         return written.get(source)
 
+    async def learnt(_: Collection[str]) -> Known:
+        return known
+
     found: dict[Key, list[PodFacts]] = {}
-    for pod in await owned_pods(apart, None, known):
+    for pod in await owned_pods(apart, None, learnt):
         found.setdefault(pod.workload, []).append(pod.facts)
     return None if apart.gaps else found
 

@@ -1,7 +1,7 @@
 """ConfigMaps and Secrets by their metadata: which there are and who wrote them."""
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import AsyncIterator, Collection, Iterable, Sequence
 from typing import NamedTuple
 
 from reroll.core.model.key import Key
@@ -10,8 +10,11 @@ from reroll.core.tables.source_kinds import CONFIGS, SourceKind
 from reroll.engine.many import by_page, crowds, each
 from reroll.kube import resources
 from reroll.kube.view import View
+from reroll.kube.wire import Resource
 
 READS = 16
+FEW = 100
+"""Namespaces that are listed one by one, so that the rest of a large cluster is not read."""
 _RESOURCES = {row.name: resources.of(row) for row in CONFIGS}
 
 
@@ -27,19 +30,38 @@ class Written(NamedTuple):
     """Kinds that may not be listed: nothing is known of them."""
 
 
-async def every_write(view: View) -> Written:
-    """Who wrote each of the namespaces that were asked for, a page at a time."""
+async def every_write(view: View, used_in: Collection[str]) -> Written:
+    """Who wrote what there is in these namespaces, a page at a time.
+
+    Many namespaces are listed at once, with all others that were asked for.
+    """
     by: dict[Key, Writes] = {}
     blind = set()
-    for kind, resource in _RESOURCES.items():
+    for kind, resource in _RESOURCES.items() if used_in else ():
         gaps, known = len(view.gaps), len(by)
-        async for page in view.pages(resource, Stub):
+        async for page in _pages_in(view, resource, sorted(used_in)):
             for one in page:
                 key = Key(kind, one.metadata.namespace, one.metadata.name)
                 by[key] = writes(one.metadata)
         if len(view.gaps) > gaps and len(by) == known:
             blind.add(kind)
     return Written(by, frozenset(blind))
+
+
+async def _pages_in(
+    view: View, resource: Resource, namespaces: list[str]
+) -> AsyncIterator[Sequence[Stub]]:
+    if view.places == (None,) and len(namespaces) <= FEW:
+        for place in namespaces:
+            near = view.near(place)
+            async for page in near.pages(resource, Stub):
+                yield page
+            if near.gaps:  # It is said once, of all of them.
+                break
+        else:
+            return
+    async for page in view.pages(resource, Stub):
+        yield page
 
 
 async def every_config(view: View, more: Iterable[SourceKind] = ()) -> Configs:

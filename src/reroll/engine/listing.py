@@ -28,6 +28,7 @@ from reroll.core.tables.reasons import Reason
 from reroll.core.tables.source_kinds import SOURCE_KINDS, Watched
 from reroll.engine import record_backup
 from reroll.engine.cluster_hold import find_hold, place_of
+from reroll.engine.earlier import Earlier
 from reroll.engine.feeds import MountFeed
 from reroll.engine.listing_keys import Unlocking, needs_key
 from reroll.engine.listing_places import namespaces_of
@@ -60,12 +61,28 @@ class Listed:
 T = TypeVar("T")
 IN_A_ROW = 50
 Choice = Callable[[Kind, Manifest], bool]
+Seen = Callable[[Kind, Sequence[Manifest]], None]
+"""Told of workloads, a page of one kind at a time."""
+
+
+def unseen(_: Kind, __: Sequence[Manifest]) -> None:
+    """Nobody looks on."""
 
 
 class Listing:
-    """`home` is the namespace of the controller, where the digest keys are."""
+    """`home` is the namespace of the controller, where the digest keys are.
 
-    def __init__(self, view: View, clock: Clock, settings: Settings, home: str) -> None:
+    `earlier`: what listings before it read, for whoever lists again and again.
+    """
+
+    def __init__(
+        self,
+        view: View,
+        clock: Clock,
+        settings: Settings,
+        home: str,
+        earlier: Earlier | None = None,
+    ) -> None:
         self._view = view
         self._all_keyed = settings.foreign_hashes == "keyed"
         self._hold_place = place_of(home, settings.lease)
@@ -82,7 +99,7 @@ class Listing:
         """What belongs to another workload, and is none itself."""
         self.chosen: Choice = lambda *_: True
         """What selects workloads."""
-        self._lists = SourceLists(view, self.observer)
+        self._lists = SourceLists(view, self.observer, earlier)
 
     def _problem(self, what: str, sentence: str) -> None:
         self._view.gaps.append(f"{what}: {sentence}")
@@ -94,20 +111,19 @@ class Listing:
         *,
         supposing: bool = False,
         make_key: bool = False,
-        seen: Callable[[Sequence[tuple[Kind, Manifest]]], None] = lambda _: None,
+        seen: Seen = unseen,
     ) -> None:
         """Read everything that decisions about the chosen workloads need.
 
         `kinds`: only these, by name. `supposing`: also what those use that are not opted in, as if
         they were. `make_key`: for those who write records. Without it there may be no key, and then
         nothing is known of Secrets, which is a gap. Where nothing is digested with a key, none is
-        read. `seen` is told of the chosen ones before anything that they use is read.
+        read. `seen` is told of workloads as they come, before anything that they use is read.
         """
         self.chosen = chosen
         await self._namespaces()
         names = frozenset(kinds) or frozenset(self.kinds)
-        found = await self._list(chosen, names)
-        seen(found)
+        found = await self._list(chosen, names, seen)
         if supposing:
             self.world.suppose(_key(kind, manifest) for kind, manifest in found)
         if any(
@@ -120,7 +136,7 @@ class Listing:
         await self._recall()
         await self._cluster_hold()
         await self._mounts()
-        await self._read()
+        await self._lists.read()
         is_tried = any((record := record_of(one)) and record.trial for _, one in found)
         if is_tried or any(map(self.world.propagation.governs, self.world.workloads)):
             await self._neighbours(found, names)
@@ -138,12 +154,7 @@ class Listing:
                 self.world.workload_seen(kind, manifest)
         self.others = others
         await self._unlock(make=False)
-        await self._read()
-
-    async def _read(self) -> None:
-        """The sources that are wanted."""
         await self._lists.read()
-        await self.observer.reader.catch_up()
 
     @property
     def written(self) -> Mapping[Key, Writes | None]:
@@ -194,10 +205,12 @@ class Listing:
         for one in await namespaces_of(self._view, self.notes):
             self.world.namespaces.observe(one.metadata)
 
-    async def _list(self, chosen: Choice, kinds: frozenset[str]) -> list[tuple[Kind, Manifest]]:
+    async def _list(
+        self, chosen: Choice, kinds: frozenset[str], seen: Seen = unseen
+    ) -> list[tuple[Kind, Manifest]]:
         """The chosen workloads. What runs the template of another one is none itself."""
         rows = [row for row in self.kinds.values() if row.name in kinds]
-        listed = await asyncio.gather(*(self._every(row) for row in rows))
+        listed = await asyncio.gather(*(self._every(row, seen) for row in rows))
         known = len(self._view.gaps)
         lenders = [row for row in self.kinds.values() if row.borrows_template]
         for row in lenders:
@@ -222,8 +235,12 @@ class Listing:
                     self.others.append(_key(kind, manifest))
         return found
 
-    async def _every(self, kind: Kind) -> list[Manifest]:
-        return await self._view.every(resources.of(kind), Manifest)
+    async def _every(self, kind: Kind, seen: Seen = unseen) -> list[Manifest]:
+        found: list[Manifest] = []
+        async for page in self._view.pages(resources.of(kind), Manifest):
+            seen(kind, page)
+            found += page
+        return found
 
     async def _copies(self) -> None:
         """The copies that templates may name: whether they are there, and who owns them."""

@@ -1,7 +1,7 @@
 """The pods of a cluster, each with the workload that makes it and what it has of its sources."""
 
 import asyncio
-from collections.abc import Iterator, Mapping
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping
 from typing import NamedTuple
 
 import msgspec
@@ -35,11 +35,20 @@ class OwnedPod(NamedTuple):
 
 
 async def owned_pods(
-    view: View, selector: str | None, known: Known, *, mounts_are_live: bool = True
+    view: View,
+    selector: str | None,
+    learn: Callable[[Collection[str]], Awaitable[Known]],
+    *,
+    mounts_are_live: bool = True,
 ) -> list[OwnedPod]:
-    """The pods that have not ended, and what they have of the sources that are known."""
-    pods = await view.every(resources.PODS, AuditedPod, label_selector=selector)
+    """The pods that have not ended, and what they have of the sources that are known.
+
+    `learn` is asked for what is known in the namespaces of pods that use a source.
+    """
+    listed = await view.every(resources.PODS, AuditedPod, label_selector=selector)
+    pods = [pod for pod in listed if pod.runs]
     makers = await makers_of(view) if pods else {}
+    known = await learn({pod.metadata.namespace for pod in pods if any(uses(pod.spec))})
     return [
         OwnedPod(
             key := Key("Pod", pod.metadata.namespace, pod.metadata.name),
@@ -54,7 +63,6 @@ async def owned_pods(
             ),
         )
         for pod in pods
-        if pod.runs
     ]
 
 

@@ -209,7 +209,7 @@ class Reader:
             if self._rows[key.kind].watched is not Watched.STATUSES:
                 delay = await self._fetch(key)
                 if delay is not None:
-                    self._queue.add(SourceContent(key), delay)
+                    self._queue.add(self._world.sources.content_of(key), delay)
 
     async def _observe(self, row: SourceKind, source: Source) -> None:
         """One with very many keys takes a while: one at a time, and with breaks."""
@@ -233,7 +233,7 @@ class Reader:
             source = await api.find(self._client, *place, model, at_least=at_least)
         except Forbidden as error:
             sources.content_seen(key, Absence.FORBIDDEN, 0)
-            return self._refused(SourceContent(key), error, f"`get` on {row.plural}")
+            return self._refused(sources.content_of(key), error, f"`get` on {row.plural}")
         if source is not None:
             await self._observe(row, source)
             if not at_least:

@@ -2,11 +2,13 @@
 
 Another writer may remove a record while no controller watches: what its workload rolled with is
 then known from here. The ConfigMaps are shards by the first digit of the workloads' uids, written
-by the leader behind its work: half a minute after a record changed, and when it ends.
+by the leader behind its work: half a minute after a record changed, a second or two after a
+workload was adopted of which nothing else tells that, and when it ends.
 """
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from contextlib import suppress
 from typing import NamedTuple
 
 import msgspec
@@ -29,6 +31,8 @@ from reroll.kube.resources import CONFIG_MAPS
 log = Log("reroll")
 EVERY = 30.0
 """Seconds between two writes."""
+SOON = 1.0
+"""Seconds in which workloads that are adopted are gathered."""
 PATIENCE = 5.0
 """Seconds that a leader waits for its backup before it begins without."""
 SHARDS = "0123456789abcdef"
@@ -74,6 +78,15 @@ class RecordBackup:
         self._stored: dict[str, dict[str, int]] | None = None
         """The numbers of the records that the shards hold, by uid; `None`: not read yet."""
         self._is_told = self._is_full = False
+        self._adopted = asyncio.Event()
+
+    def adopted(self, key: Key) -> None:
+        """A workload has its first record: until that is here, it would be adopted once more.
+
+        Where Kubernetes copies records to revisions, those tell.
+        """
+        if not self._world.tables.by_name[key.kind].copies_record:
+            self._adopted.set()
 
     async def load(self) -> None:
         """Read it, for workloads that lost their record; without it decisions go on."""
@@ -103,7 +116,11 @@ class RecordBackup:
     async def run(self) -> None:
         """Keep it current, until cancelled."""
         while True:
-            await asyncio.sleep(self._clock.jitter(EVERY))
+            with suppress(TimeoutError):
+                async with asyncio.timeout(self._clock.jitter(EVERY)):
+                    await self._adopted.wait()
+                    await asyncio.sleep(SOON)
+            self._adopted.clear()
             await self.flush()
 
     async def flush(self) -> None:

@@ -8,21 +8,27 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from operator import attrgetter
 
+import msgspec
+
 from reroll.core.model.key import Key
 from reroll.core.model.reference import Reference
+from reroll.core.observe.snapshot import Absence
 from reroll.core.observe.workload import Workload
 from reroll.core.policy.patterns import Pattern
 from reroll.core.policy.policy import Policy
 from reroll.core.policy.select import claimed, claimed_source
 from reroll.core.tables import limits
 from reroll.engine.globs import Globs, place_of
+from reroll.engine.room import Room
 from reroll.engine.scope import Scope
 from reroll.engine.sources import Sources
 from reroll.engine.tracked import Tracked
-from reroll.engine.wants import GlobMatches, Want
+from reroll.engine.wants import GlobMatches, Want, WorkloadState
 
 KEPT = limits.SOURCES.number + 1
 """References of one workload: one more than it may have shows that it has too many."""
+CHARACTERS = 256
+"""Of annotations: they take as much room as a source."""
 _source = attrgetter("source")
 
 
@@ -40,7 +46,8 @@ class References:
         wake: Callable[[Key], None],
     ) -> None:
         self._scope, self._workloads, self._wake = scope, workloads, wake
-        self._globs = Globs()
+        self._want = want
+        self._globs, self.room = Globs(), Room()
         self.sources = Sources(
             scope,
             self._globs,
@@ -79,9 +86,23 @@ class References:
             and (source in named or self.sources.lets(source, home))
         ]
 
+    def fit(self, now: Workload, policy: Policy) -> tuple[Workload, tuple[Reference, ...]]:
+        """A workload and its references, as far as its namespace has room for it."""
+        key, refs, was_out = now.key, self.of(now, policy), self.room.is_out(now.key)
+        text = sum(map(len, now.annotations.values())) // CHARACTERS
+        if self.room.admits(key, len(now.uses) + len(refs) + text, self._globs_of(policy)):
+            if was_out:
+                self._let_in(key.namespace)
+            return now, refs
+        return msgspec.structs.replace(now, uses=(), annotations={}), ()
+
+    def _globs_of(self, policy: Policy) -> frozenset[Pattern]:
+        reach = self._scope.is_out_of_reach
+        return frozenset(p for p in policy.named if p.is_glob and not reach(p))
+
     def use(self, key: Key, tracked: Tracked, policy: Policy, refs: tuple[Reference, ...]) -> None:
         """A workload has this policy and these references now."""
-        globs = (p for p in policy.named if p.is_glob and not self._scope.is_out_of_reach(p))
+        globs = () if self.room.is_out(key) else self._globs_of(policy)
         for want in self._globs.use(key, globs):
             self.sources.expand(want)
         self._link(key, tracked, refs)
@@ -89,6 +110,13 @@ class References:
     def forget(self, key: Key, tracked: Tracked) -> None:
         self._globs.forget(key)
         self._link(key, tracked, ())
+        self.room.leave(key)
+        self._let_in(key.namespace)
+
+    def _let_in(self, namespace: str) -> None:
+        """There may be room for one that is out: what it uses is not kept, so it is read again."""
+        if waiting := self.room.first_out(namespace):
+            self._want(WorkloadState(waiting))
 
     def _link(self, key: Key, tracked: Tracked, refs: tuple[Reference, ...]) -> None:
         """Keep the index of who uses what."""
@@ -123,17 +151,49 @@ class References:
         else:
             tracked.references = (*refs[:place], *refs[place + 1 :])
             self.sources.link(key, {source}, {})
+            self.room.grows(key, -1)
 
     def _add(self, key: Key, tracked: Tracked, source: Key) -> None:
         """One more source of a workload: its other references are as they were."""
+        if len(tracked.references) >= limits.SOURCES.number:
+            self._forget_missing(key, tracked)
         refs = tracked.references
         found = claimed_source(key.namespace, tracked.workload.uses, tracked.policy, source)
         if found is None or len(refs) == KEPT:
             return
         place = bisect_left(refs, source, key=_source)
-        if place == len(refs) or refs[place].source != source:
-            tracked.references = (*refs[:place], found, *refs[place:])
-            self.sources.add_user(key, source, found)
+        if place < len(refs) and refs[place].source == source:
+            return
+        if not self.room.grows(key):
+            self._put_out(key, tracked)
+            return
+        tracked.references = (*refs[:place], found, *refs[place:])
+        self.sources.add_user(key, source, found)
+
+    def _forget_missing(self, key: Key, tracked: Tracked) -> None:
+        """What only a glob means and is gone makes way: names with a hash in them come and go."""
+        refs, home = tracked.references, key.namespace
+        kept = {Key(use.kind, home, use.name) for use in tracked.workload.uses}
+        kept |= {one for pattern in tracked.policy.named for one in self._named(pattern, home)}
+        gone = {
+            ref.source
+            for ref in refs
+            if ref.source not in kept and self.sources.content(ref.source) is Absence.MISSING
+        }
+        if gone:
+            tracked.references = tuple(ref for ref in refs if ref.source not in gone)
+            self.sources.link(key, gone, {})
+            self.room.grows(key, -len(gone))
+            self._wake(key)
+
+    def _put_out(self, key: Key, tracked: Tracked) -> None:
+        """Its namespace has no room for what it uses by now."""
+        self._globs.forget(key)
+        self._link(key, tracked, ())
+        self.room.admits(key, limits.NAMESPACE_SOURCES.number + 1)
+        tracked.workload = msgspec.structs.replace(tracked.workload, uses=(), annotations={})
+        tracked.judged = None
+        self._wake(key)
 
     def named_keys(self, user: Key, source: Key) -> frozenset[str]:
         tracked = self._workloads.get(user)

@@ -45,6 +45,7 @@ def standing(world: "World", tracked: Tracked, kind: Kind) -> Snapshot:
         problems=problems,
         records_known=world.records_known and key not in world.unrecorded,
         crowded=tracked.is_crowded,
+        has_room=not world.references.room.is_out(key),
         calendar=world.scope.calendar.rows,
         cluster_hold=world.hold,
         governed=is_governed,

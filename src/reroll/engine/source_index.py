@@ -8,6 +8,7 @@ from reroll.core.model.key import Key
 from reroll.core.observe.snapshot import Absence
 from reroll.core.tables.source_kinds import SourceKind
 from reroll.engine.source_state import KnownSources
+from reroll.engine.wants import SourceContent
 
 
 class SourceIndex:
@@ -46,6 +47,11 @@ class SourceIndex:
             return frozenset()
         return frozenset(Key(user.kind, user.namespace, "") for user in users)
 
+    def content_of(self, source: Key) -> SourceContent:
+        """The want for what it holds, at the expense of who asks for it."""
+        known = self._known.get(source)
+        return SourceContent(source, known.asker if known else "")
+
     def asks(self, key: Key) -> bool:
         """Whether it matters to somebody what the annotations of a source say."""
         known = self._known.get(key)
@@ -81,6 +87,11 @@ class SourceIndex:
         """The highest version of those that are digested with a key for a namespace."""
         keyed = (key for key in keys if key.namespace != home or self.rows[key.kind].keyed)
         return max(map(self.version, keyed), default=0)
+
+    def hashed(self, key: Key) -> frozenset[str]:
+        """The dialects that need the hash that their tool makes of a source."""
+        known = self._known.get(key)
+        return known.hashed if known else frozenset()
 
     def take_told(self, key: Key) -> int:
         """The version to ask for, once: if that fails, the most recent one is worth asking for."""

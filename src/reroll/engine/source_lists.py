@@ -2,7 +2,8 @@
 
 ConfigMaps are listed whole. Of Secrets only the metadata is, so that one which nobody opted in for
 is never read: each that is wanted is then got by itself, from the API server's cache, which has the
-version that its metadata told. What a list does not bring is left to the reader.
+version that its metadata told, unless an earlier listing got that version. What a list does not
+bring is left to the reader.
 """
 
 from functools import partial
@@ -12,9 +13,9 @@ from reroll.core.observe.provenance import Managed, Stub, Writes, writes
 from reroll.core.observe.snapshot import Absence
 from reroll.core.tables.source_kinds import CONFIGS, Watched
 from reroll.engine.content import Source
+from reroll.engine.earlier import Earlier
 from reroll.engine.many import Rest, by_page, crowds, each
 from reroll.engine.observer import Observer
-from reroll.engine.wants import SourceContent
 from reroll.kube import resources
 from reroll.kube.errors import Malformed
 from reroll.kube.view import View
@@ -29,14 +30,23 @@ class _Whole(Source, gc=False, kw_only=True, rename="camel"):
 
 
 class SourceLists:
-    def __init__(self, view: View, observer: Observer) -> None:
-        self._view, self._reader = view, observer.reader
+    def __init__(self, view: View, observer: Observer, earlier: Earlier | None = None) -> None:
+        self._view, self._reader, self._earlier = view, observer.reader, earlier
         self._sources = observer.world.sources
         self.written: dict[Key, Writes | None] = {}
         """Who wrote those that were listed; `None`: it is not there."""
 
     async def read(self) -> None:
-        """Read what is known of by name only, where there are many of one namespace."""
+        """Read all that is wanted."""
+        if self._earlier is not None:
+            self._earlier.begin(self._sources.keyring)
+        await self._list()
+        await self._reader.catch_up()
+        if self._earlier is not None:
+            self._earlier.keep(self._sources)
+
+    async def _list(self) -> None:
+        """What is known of by name only, where there are many of one namespace."""
         sources = self._sources
         unread = (key for key in sources if sources.content(key) is Absence.UNREAD)
         await each(crowds(key for key in unread if key.kind in _ROWS), self._read)
@@ -59,13 +69,15 @@ class SourceLists:
             self._sources.source_seen(_ROWS[kind], source, watched=False)
         except Malformed as odd:
             self._view.gaps.append(str(odd))
-            self._reader.has(SourceContent(key))
+            self._reader.has(self._sources.content_of(key))
 
     def _metadata(self, kind: str, namespace: str, name: str, stub: Stub) -> None:
         key = Key(kind, namespace, name)
         self.written[key] = writes(stub.metadata)
         if key != self._sources.digest_keys:
             self._sources.metadata_seen(key, stub.metadata, watched=False)
+            if self._earlier is not None:
+                self._earlier.recall(self._sources, key, stub.metadata)
 
     def _close(self, keys: list[Key], rest: Rest) -> None:
         """What the list brought need not be got, and what it did not have is not there."""
@@ -75,5 +87,5 @@ class SourceLists:
                 self._sources.gone(key, rest.version)
                 self.written[key] = None
             if self._sources.content(key) is not Absence.UNREAD:
-                self._reader.has(SourceContent(key))
+                self._reader.has(self._sources.content_of(key))
                 self._sources.listed(key, rest.version)

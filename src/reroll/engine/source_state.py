@@ -24,6 +24,7 @@ class SourceState:
         "allowed",
         "as_of",
         "asked",
+        "asker",
         "closed",
         "content",
         "gone",
@@ -41,6 +42,8 @@ class SourceState:
         self.users: set[Key] = set()
         self.hashed = _NOTHING
         """The dialects that need the hash that their tool makes of it."""
+        self.asker = ""
+        """The namespace that has it read, where no workload of its own names it."""
         self.asked = False
         """Whether it matters to somebody what its own annotations say."""
         self.marks: frozenset[str] | None = None

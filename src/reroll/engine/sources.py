@@ -32,7 +32,7 @@ from reroll.engine.globs import Expanding, Globs
 from reroll.engine.scope import Scope
 from reroll.engine.source_index import SourceIndex
 from reroll.engine.source_state import SourceState, concerns, continued, paced
-from reroll.engine.wants import DigestKeys, GlobMatches, MountReports, SourceContent, Want
+from reroll.engine.wants import DigestKeys, GlobMatches, MountReports, Want
 
 
 class Sources(SourceIndex):
@@ -63,20 +63,23 @@ class Sources(SourceIndex):
             known = self._known.get(source)
             if known is not None:
                 known.users.discard(user)
-                if not known.users and not self._globs.mean(source, known.allowed):
+                # One that is gone is met anew if it comes back, whatever means it.
+                is_gone = known.content is Absence.MISSING
+                if not known.users and (is_gone or not self._globs.mean(source, known.allowed)):
                     self._known.drop(source)
                     self.paced.discard(source)
 
     def add_user(self, user: Key, source: Key, reference: Reference) -> None:
         """A workload uses one more source."""
-        known = self._known.get(source)
+        known, is_new = self._known.get(source), False
         if known is None:
-            known = self._known.add(source)
-            known.agree(reference.terms)
-            self.want(source)
-        elif (
-            known.agree(reference.terms) | known.lacks(reference) and known.is_read
-        ) | known.closed:
+            known, is_new = self._known.add(source), True
+            known.asker = "" if user.namespace == source.namespace else user.namespace
+        elif known.asker and user.namespace == source.namespace:
+            # Who has it in their own namespace does not wait behind others that name it.
+            known.asker, is_new = "", not known.is_read
+        lacks = known.agree(reference.terms) | known.lacks(reference) and known.is_read
+        if is_new or lacks | known.closed:
             self.want(source)
         known.users.add(user)
 
@@ -150,7 +153,7 @@ class Sources(SourceIndex):
 
     def _read(self, source: Key) -> None:
         is_mounted = self.rows[source.kind].watched is Watched.STATUSES
-        self._want(MountReports(source) if is_mounted else SourceContent(source))
+        self._want(MountReports(source) if is_mounted else self.content_of(source))
 
     # What is seen of them
 
@@ -259,6 +262,13 @@ class Sources(SourceIndex):
         for user in sorted(known.users):
             if concerns(user, key, old, new):
                 self._notice(user, not first)
+
+    def recalled(self, key: Key, metadata: Metadata, content: Content) -> None:
+        """Its content as it was read before, of the version that its metadata tells of."""
+        known = self._known.get(key)
+        if known is not None and not known.closed:
+            known.uid = metadata.uid
+            self.content_seen(key, content, metadata.version)
 
     def gone(self, key: Key, version: int) -> None:
         if key in self._known:

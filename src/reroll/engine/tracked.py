@@ -2,6 +2,7 @@
 
 from datetime import datetime, timedelta
 from enum import Enum
+from typing import NamedTuple
 
 import msgspec
 
@@ -27,6 +28,14 @@ class TemplateOf(Enum):
     """Another writer changed it after the record was written."""
     UNWATCHED = "unwatched"
     """Nobody saw how it came to be: its `managedFields` tell, see `engine.observer`."""
+
+
+class Arrival(NamedTuple):
+    """How the world came to know a state of a workload, see `World.workload_seen`."""
+
+    urgent: bool
+    watched: bool
+    expected: tuple[int, str] | None
 
 
 class Tracked:
@@ -116,7 +125,7 @@ class Tracked:
     def is_crowded(self) -> bool:
         """Whether it has more sources than one workload may have."""
         too_many = len(self.references) > limits.SOURCES.number
-        return too_many or len(self.workload.uses) > limits.USES.number
+        return too_many or self.workload.crowded
 
 
 def is_news(before: Workload, now: Workload, expected: tuple[int, str] | None) -> bool:

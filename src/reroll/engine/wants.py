@@ -44,6 +44,8 @@ class CopyContent(msgspec.Struct, frozen=True, gc=False):
 
 class SourceContent(msgspec.Struct, frozen=True, gc=False):
     key: Key
+    asker: str = ""
+    """The namespace whose workloads name it, where those of its own do not."""
 
 
 Want = (
@@ -63,4 +65,6 @@ def share(want: Want) -> str:
         return want.home
     if isinstance(want, NamespaceWorkloads):
         return want.namespace
+    if isinstance(want, SourceContent):
+        return want.asker or want.key.namespace
     return "" if isinstance(want, DigestKeys) else want.key.namespace

@@ -1,4 +1,4 @@
-"""The watches that keep an observer current, in the order in which they have to start."""
+"""The watches that keep an observer current, in the order in which they have to be heard."""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any

@@ -5,7 +5,6 @@ workload that did not opt in, or a source that nobody refers to, nothing is kept
 """
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import NamedTuple
 
 import msgspec
 
@@ -30,16 +29,8 @@ from reroll.engine.propagation import Propagation, with_propagation
 from reroll.engine.references import References
 from reroll.engine.scope import NOWHERE, Namespaces, Scope
 from reroll.engine.snapshots import standing
-from reroll.engine.tracked import Tracked, copies_of, has_leftovers, is_news
+from reroll.engine.tracked import Arrival, Tracked, copies_of, has_leftovers, is_news
 from reroll.engine.wants import DigestKeys, NamespaceWorkloads, Want
-
-
-class _Arrival(NamedTuple):
-    """How the world came to know a state of a workload."""
-
-    urgent: bool
-    watched: bool
-    expected: tuple[int, str] | None
 
 
 class World:
@@ -130,7 +121,7 @@ class World:
             return
         if tracked is None and belongs_to_workload(metadata, self.tables):
             return
-        self._track(kind, key, manifest, tracked, _Arrival(urgent, watched, expected))
+        self._track(kind, key, manifest, tracked, Arrival(urgent, watched, expected))
 
     def suppose(self, keys: Iterable[Key]) -> None:
         """Keep these workloads as if they were opted in, whether or not they are."""
@@ -162,10 +153,12 @@ class World:
         key: Key,
         manifest: Manifest,
         tracked: Tracked | None,
-        arrival: _Arrival,
+        arrival: Arrival,
     ) -> None:
         before, words = tracked.workload if tracked else None, self.dialects.words
-        now = workload(kind, manifest, before, words=words, watched=arrival.watched)
+        was_out = self.references.room.is_out(key)
+        known = msgspec.structs.replace(before, generation=0) if before and was_out else before
+        now = workload(kind, manifest, known, words=words, watched=arrival.watched)
         info = self.namespaces.that_counts(key.namespace) or NOWHERE
         told = self.policies.input(kind, now, info, manifest)
         own = {k: v for k, v in told.workload.items() if k != STATE}
@@ -177,7 +170,9 @@ class World:
             self._untrack(key)
             return
         is_linked = before is not None and same and now.uses == before.uses
-        refs = tracked.references if tracked and is_linked else self.references.of(now, policy)
+        refs = tracked.references if tracked else ()
+        if not is_linked:
+            now, refs = self.references.fit(now, policy)
         if tracked is None:
             # One that is opted in by another object is adopted as of when that object said so.
             since = max(now.seen, info.since, self.lenders.since(key))
@@ -185,11 +180,13 @@ class World:
             tracked = self.workloads[key] = Tracked(now, policy)
         news = before is None or is_news(before, now, arrival.expected)
         news = news or tracked.policy != policy or tracked.references != refs
+        news = news or was_out != self.references.room.is_out(key)
         if not is_linked:  # Without references too: a glob that matches nothing yet is one.
             self.references.use(key, tracked, policy, refs)
         if before is None or before.pins != now.pins:
             self.copies.use(key, copies_of(before), copies_of(now))
-        tracked.workload, tracked.policy, tracked.judged = now, policy, judged
+        tracked.workload, tracked.policy = now, policy
+        tracked.judged = None if self.references.room.is_out(key) else judged
         if before is None or before.record_text != now.record_text:
             tracked.record_changed(before, self._clock.now(), watched=arrival.watched)
             if before is not None:

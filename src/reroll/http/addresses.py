@@ -8,11 +8,15 @@ from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 
 LINK_LOCAL = ("169.254.0.0/16", "fe80::/10", "fec0::/10")
 METADATA = (
-    # Where these are not link-local: AWS, Alibaba, Azure, Google, Oracle.
-    *("fd00:ec2::/32", "100.100.100.200/32", "168.63.129.16/32", "fd20:ce::254/128"),
-    "192.0.0.192/32",
+    # Where these are not link-local: AWS, Alibaba, Azure, Google, Linode, Oracle, Scaleway.
+    *("fd00:ec2::/32", "100.100.100.200/32", "fd00:100::100:200/128", "168.63.129.16/32"),
+    *("fd20:ce::254/128", "fd00:a9fe:a9fe::1/128", "192.0.0.192/32", "fd00:c1::a9fe:a9fe/128"),
+    "fd00:42::42/128",
 )
-NAMES = frozenset(("metadata", "metadata.google.internal", "instance-data"))
+NAMES = frozenset(
+    ("metadata", "metadata.google.internal", "metadata.goog", "instance-data",
+     "instance-data.ec2.internal")
+)  # fmt: skip
 """By which a cloud's metadata is known; a proxy would look them up, and we could not see where."""
 _FORBIDDEN = tuple(map(ip_network, (*LINK_LOCAL, *METADATA)))
 _TRANSLATED = tuple(map(ip_network, ("::/96", "64:ff9b::/96", "64:ff9b:1::/48")))

@@ -11,7 +11,7 @@ import signal
 from asyncio.subprocess import DEVNULL, PIPE, Process
 from collections.abc import Mapping
 from contextlib import suppress
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import msgspec
@@ -87,7 +87,7 @@ class Plugin:
             return last
 
     def _has_expired(self, credential: Credential) -> bool:
-        return credential.expires is not None and credential.expires - EARLY <= self._clock.now()
+        return credential.expires is not None and credential.expires <= self._clock.now() + EARLY
 
     async def _output(self) -> bytes:
         try:
@@ -149,7 +149,11 @@ class Plugin:
         certificate, key = status.client_certificate_data or "", status.client_key_data or ""
         if not status.token and not (certificate and key):
             raise AuthError(f"{self._label} gave neither a token nor a certificate with its key")
+        if not (status.token or "").isascii() or not (status.token or "").isprintable():
+            raise AuthError(f"{self._label} gave a token with characters that no header can have")
         expires = status.expiration_timestamp
+        if expires is not None and expires.tzinfo is None:
+            expires = expires.replace(tzinfo=UTC)
         return Credential(status.token or "", certificate.encode(), key.encode(), expires)
 
 

@@ -56,6 +56,10 @@ class View:
         """The same, with gaps of its own."""
         return View(self.client, self.namespace, self.home, within=self.within, keeper=self.keeper)
 
+    def near(self, namespace: str) -> "View":
+        """One namespace of it, with gaps of its own."""
+        return View(self.client, namespace, self.home, keeper=self.keeper)
+
     @property
     def places(self) -> tuple[str | None, ...]:
         """The namespaces that have to be listed; `None` stands for all of them."""

@@ -12,6 +12,7 @@ Guarantees
 - `Absent`: the API is not served (no CRD); nothing of it exists, until the next `Init`.
 - One object that cannot be read is a `Malformed` event, not the end of the watch.
 - A handler that raises has lost that one event: it is reported (`on_bug`) and the next one follows.
+- One that is held back (`hold_back`) asks the server at once and tells nothing before `go_on`.
 
 Nothing of an object is kept once the handler returned.
 """
@@ -120,6 +121,8 @@ class Watch(Generic[T]):
         self._on_bug = how["on_bug"]
         self._now = steps.first(streaming=how.get("streaming", True))
         self._version = ""
+        self._may_tell = asyncio.Event()
+        self._may_tell.set()
 
     @property
     def state(self) -> Health:
@@ -129,6 +132,14 @@ class Watch(Generic[T]):
     def problem(self) -> str | None:
         """What is wrong, in a sentence, while something is."""
         return self._now.problem
+
+    def hold_back(self) -> None:
+        """Have the server begin, and leave what it sends where it is: on the way here."""
+        self._may_tell.clear()
+
+    def go_on(self) -> None:
+        self.last_activity = self._clock.monotonic()
+        self._may_tell.set()
 
     async def run(self) -> NoReturn:
         while True:
@@ -153,6 +164,7 @@ class Watch(Generic[T]):
             field_selector=self._field_selector,
             metadata_only=self._metadata_only,
         )
+        await self._may_tell.wait()
         try:
             page = self._decoder.page(await self._client.send(request, timeout=self._read_timeout))
         except ApiError as error:
@@ -187,11 +199,13 @@ class Watch(Generic[T]):
         opened = self._clock.monotonic()
         try:
             async with self._client.lines(request, read_timeout=self._read_timeout) as batches:
+                await self._may_tell.wait()
                 self._open()
                 async for lines in batches:
                     self.last_activity = self._clock.monotonic()
                     self._take(lines)
         except ApiError as error:
+            await self._may_tell.wait()
             self._fail(error, request.verb, progress=bool(self._version))
         else:
             lasted = self._clock.monotonic() - opened > SHORTEST_PROGRESS

@@ -63,6 +63,7 @@ def test_what_an_api_server_lacks_is_worth_a_note_and_no_more() -> None:
     assert levels(bare) == ["ok", "note", "note", "note", "note", "note"]
     assert levels(full) == ["ok"] * 6
     assert "MutatingAdmissionPolicy v1beta1" in full[-1].sentence
+    assert full[-1].sentence.endswith("if its feature gate of that name is on")
 
 
 def test_a_kind_of_the_config_file_that_is_not_served_is_told() -> None:
@@ -411,6 +412,14 @@ def test_what_rewrites_pods_must_be_whole(installed: Admission, level: str, word
 
     assert finding.level.value == level
     assert word in finding.sentence
+
+
+def test_a_policy_of_the_beta_may_not_be_heeded_and_that_is_said() -> None:
+    found = list(admission.judge(Admission((POLICY,), (BINDING,), version="v1beta1"), (), NOW))
+
+    assert levels(found) == ["ok", "note"]
+    assert "heeded only where the API server's feature gate" in found[1].sentence
+    assert levels(admission.judge(Admission(version="v1beta1"), (), NOW)) == ["note"]
 
 
 def test_a_webhook_needs_an_authority_that_is_valid_and_a_service(authority: bytes) -> None:

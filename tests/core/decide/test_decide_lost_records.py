@@ -16,6 +16,7 @@ from reroll.core.model.digest import reference_digest
 from reroll.core.model.moment import Moment
 from reroll.core.model.record import Record, Todo, Unreadable
 from reroll.core.observe.snapshot import History
+from reroll.core.observe.workload import Earlier
 from reroll.core.policy.policy import Hold
 from reroll.core.tables.kinds import KINDS, Kind, Strategy
 from reroll.core.tables.reasons import Reason
@@ -136,6 +137,17 @@ def test_a_lost_record_decides_for_every_kind(kind: Kind) -> None:
     assert rolled.record is not None
     assert rolled.record.n > 5
     assert lost(kind, record=Unreadable("it is bad")).reason is Reason.RECORD_RESTORED
+
+
+def test_a_replacement_in_the_middle_of_our_rollout_rolls_again() -> None:
+    """It puts a template back whose pods, or some of them, never got the content of the record."""
+    back = Earlier(b"a", Moment(by=50), {"configmap/app": "old"}, ours=True)
+
+    rolled = lost(KIND["Deployment"], back=back)
+
+    assert rolled.reason is Reason.CONFIG_CHANGED
+    assert rolled.record is not None
+    assert rolled.record.n > 5
 
 
 @each_kind

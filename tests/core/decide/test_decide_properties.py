@@ -76,7 +76,10 @@ def test_after_its_record_is_written_a_plan_has_nothing_more_to_do(seen: Snapsho
         return  # What comes back is as it was; what it lacks is recorded after that.
     wrote = msgspec.structs.replace(seen.workload, record=first.record, last=None, reverted=False)
 
-    second = decide(msgspec.structs.replace(seen, workload=wrote), NOW)
+    changed_hands = first.record.k != (seen.record.k if seen.record else first.record.k)
+    handovers = seen.handovers + changed_hands
+
+    second = decide(msgspec.structs.replace(seen, workload=wrote, handovers=handovers), NOW)
 
     assert second.record is None
     assert second.reason is Reason.UP_TO_DATE

@@ -104,12 +104,27 @@ def test_after_each_installation_had_its_say_the_record_stays() -> None:
     assert look(theirs(), db(51), handovers=2).reason is Reason.CONFIG_CHANGED
 
 
-def test_other_references_of_another_installation_are_recorded_once_a_minute() -> None:
-    """It counts sources that we do not: each record would look incomplete to the other."""
+def test_what_only_another_installation_counts_stays_in_the_record() -> None:
+    """Each record would look incomplete to the other, and both would rewrite it for ever."""
     more = {**THEIRS, "configmap/more": "1"}
 
-    assert look(theirs(s=more), db(), handovers=9).reason is Reason.KEY_LOST
-    assert look(theirs(s=more, at=NOW), db(), handovers=9).look_at == NOW + MINUTE
+    assert look(theirs(s=more), db(), handovers=9).reason is Reason.UP_TO_DATE
+    first = look(theirs(s=more), db()).record
+    assert first
+    assert first.s["configmap/more"] == "1"
+    assert first.k == "ours"
+    again = look(first, db(), handovers=1)
+    assert again.reason is Reason.UP_TO_DATE
+
+
+def test_what_a_record_of_another_installation_lacks_is_recorded_when_that_is_a_minute_old() -> (
+    None
+):
+    nothing: dict[str, str] = {}
+    assert look(theirs(s=nothing, at=NOW), db(), handovers=9).look_at == NOW + MINUTE
+    found = look(theirs(s=nothing), db(), handovers=9).record
+    assert found
+    assert set(found.s) == {"secret/db"}
 
 
 def test_configmaps_are_compared_whatever_key_the_record_has() -> None:

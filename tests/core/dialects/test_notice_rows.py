@@ -165,6 +165,18 @@ def test_a_name_that_leads_nowhere_is_a_problem(text: str, told: str) -> None:
         assert found.notices == ("all",)
 
 
+@pytest.mark.parametrize("scheme", ["https://me:s3cr3t@", "https://", ""])
+@pytest.mark.parametrize("name", ["notice", "gates", "canary", "approval"])
+def test_of_an_address_in_an_annotation_no_more_is_told_than_its_host(
+    name: str, scheme: str
+) -> None:
+    address = f"{scheme}hooks.example.com/s3cr3t?key=s3cr3t"
+    [problem] = routes({f"reroll.dev/{name}": f"team, {address}"}, TEAM).problems
+    shown = "https://" if scheme else ""
+    assert f"'team, {shown}hooks.example.com/…'" in problem.sentence
+    assert "s3cr3t" not in problem.sentence
+
+
 def test_names_are_a_problem_where_nothing_is_configured() -> None:
     [problem] = routes({"reroll.dev/notice": "team"}).problems
     assert "no notice is configured" in problem.sentence

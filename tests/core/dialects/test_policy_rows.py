@@ -143,7 +143,7 @@ BAD: dict[str, tuple[Any, str]] = {
     ),
     "no list of namespaces": (
         [{"match": {"namespaces": "a"}, "wave": 1}],
-        "policies[0]: match: namespaces: Expected `array`, got `str`",
+        "policies[0]: match: namespaces: is text; write a list",
     ),
 }
 
@@ -185,8 +185,8 @@ def test_limits(given: Any, meant: Limits) -> None:
     [
         (20, "limits: is not a map; write e.g. `limits: {cluster: 20}`"),
         ({"clusters": 20}, "limits: there is no field 'clusters'; use cluster, namespace"),
-        ({"cluster": -1}, "limits: cluster: Expected `int` >= 0"),
-        ({"cluster": "20"}, "limits: cluster: Expected `int`, got `str`"),
+        ({"cluster": -1}, "limits: cluster: is too small; write a whole number of at least 0"),
+        ({"cluster": "20"}, "limits: cluster: is text; write a whole number"),
     ],
 )
 def test_what_is_wrong_with_limits(given: Any, told: str) -> None:

@@ -251,6 +251,18 @@ def test_no_text_breaks_the_reading(own: dict[str, str]) -> None:
 # Several dialects
 
 
+@pytest.mark.parametrize("name", ["restart-window", "sync-windows"])
+def test_a_window_that_nobody_reads_is_told_with_what_to_write(name: str) -> None:
+    said = {DOMAIN + name: '{"timezone":"UTC","windows":[{"cron":"0 0 * * *","duration":"1h"}]}'}
+    for found in (policy(ON | said), policy(ON, said)):
+        [problem] = found.problems
+        assert problem.sentence == (
+            f"annotation {DOMAIN}{name} on {WEB}: is not read, so it keeps nothing; write "
+            'reroll.dev/window, e.g. "daily 02:00+1h Europe/Oslo"'
+        )
+        assert found.enabled
+
+
 def test_a_workload_that_two_dialects_opt_in_is_in_by_both() -> None:
     assert policy({"reroll.dev/enabled": "true", **ON}).by == ("reroll", "reloader")
     assert policy(ON).by == ("reloader",)

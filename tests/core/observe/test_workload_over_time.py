@@ -193,11 +193,37 @@ def test_the_oldest_pods_count_when_it_went_back_and_forth() -> None:
     assert found.back.since == Moment(by=100)
 
 
-def test_what_we_rolled_ourselves_is_no_template_to_come_back_to() -> None:
-    """A stamp that somebody removes does not make it roll again."""
-    newer = write(Record(n=5, at=NOW, why="ConfigChanged", s={}))
+NEWER = write(Record(n=5, at=NOW, why="ConfigChanged", s={"configmap/app": "d2"}))
 
-    assert through("a", "b", annotations={STATE: newer}).earlier == ()
+
+def rolled_and_back(record: str | None, status: Document | None = None) -> Workload:
+    """A roll of ours, and somebody who writes the template before it, with this record."""
+    step = document(DEPLOYMENT, template(image="a"), annotations={STATE: RECORD})
+    seen = workload(DEPLOYMENT, step)
+    for version, image, text in ((110, "b", NEWER), (120, "a", record)):
+        step = set_at(next_version(step, version), DEPLOYMENT.template, template(image=image))
+        step["metadata"]["annotations"] = {} if text is None else {STATE: text}
+        seen = workload(DEPLOYMENT, step, seen)
+        if status and image == "b":
+            seen = workload(DEPLOYMENT, step | {"status": status}, seen)
+    return seen
+
+
+@pytest.mark.parametrize("record", [NEWER, RECORD], ids=["a removed stamp", "an undo"])
+def test_what_we_rolled_ourselves_is_no_template_to_come_back_to(record: str) -> None:
+    """The record decides: neither makes it roll again."""
+    assert rolled_and_back(record).back is None
+
+
+@pytest.mark.parametrize("record", [None, "garbage"], ids=["removed", "spoilt"])
+def test_who_replaces_it_in_the_middle_of_our_rollout_keeps_pods_that_it_was_to_replace(
+    record: str | None,
+) -> None:
+    found = rolled_and_back(record)
+
+    assert found.back is not None
+    assert (found.back.since, found.back.had) == (Moment(by=100), {"configmap/app": "d1"})
+    assert rolled_and_back(record, DONE).back is None
 
 
 @pytest.mark.parametrize("generation", [3, 4], ids=["metadata only", "with the spec"])

@@ -118,6 +118,10 @@ BAD: dict[str, tuple[Any, str]] = {
     "a line break in the URL": (
         [{"name": "a", "webhook": {"url": "http://gate/\nx"}}], "is no http:// or https:// URL",
     ),
+    "a file that is nowhere": (
+        [{"name": "a", "webhook": {"url": "http://gate", "token-file": "token"}}],
+        "webhook: token-file: 'token' is no absolute path; begin it with a /",
+    ),
     "a user in the URL": (
         [{"name": "a", "webhook": {"url": "http://me:secret@gate"}}], "has a user in it",
     ),
@@ -133,7 +137,8 @@ BAD: dict[str, tuple[Any, str]] = {
         [{"name": "a", "webhook": PROMETHEUS, "timeout": "2m"}], "timeout: '2m' is no time",
     ),
     "no number of failures": (
-        [{"name": "a", "webhook": PROMETHEUS, "failures": 0}], "failures: Expected",
+        [{"name": "a", "webhook": PROMETHEUS, "failures": 0}],
+        "failures: is too small; write a whole number of at least 1",
     ),
     "two templates": (
         [{"name": "a", "analysisTemplate": "x", "clusterAnalysisTemplate": "y"}], "give it one of",

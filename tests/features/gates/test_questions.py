@@ -100,6 +100,21 @@ async def test_a_token_is_read_from_its_file_each_time(tmp_path: Path) -> None:
     assert server.heads[0].startswith("POST /base/api/v1/query HTTP/1.1\r\n")
 
 
+ECHO = b'{"status":"error","error":"cannot parse header Bearer %s"}'
+
+
+@pytest.mark.parametrize("length", [1, 10], ids=["whole", "cut"])
+async def test_a_server_that_repeats_the_token_is_not_quoted(tmp_path: Path, length: int) -> None:
+    token = tmp_path / "token"
+    token.write_text(f"0123456789-{SECRET}-{SECRET}" * length)
+    async with Saying("400 Bad Request", ECHO % token.read_bytes()) as server:
+        found = await measure(asking(server.url, token_file=str(token)), WEB, {})
+        told = await measure(asking(server.url), WEB, {})
+    assert found.answer is Answer.UNKNOWN
+    assert found.why == "its answer repeats the token that it was sent"
+    assert "cannot parse header" in told.why
+
+
 @pytest.mark.parametrize("held", [b"", b"\n", b"two\nlines", b"\xff"])
 async def test_what_is_no_token_is_not_sent_and_not_told(tmp_path: Path, held: bytes) -> None:
     token = tmp_path / "token"

@@ -209,7 +209,14 @@ async def test_an_endless_answer_is_not_read_to_its_end() -> None:
 
 @pytest.mark.parametrize(
     ("text", "told"),
-    [(None, "cannot be read"), ("", "no single line"), ("a\nb", "no single line"), ("ä", "plain")],
+    [
+        (None, "cannot be read"),
+        ("", "no single line"),
+        ("a\nb", "no single line"),
+        ("ä", "plain"),
+        ("hooks.example.com/s3cr3t", "holds no http:// or https:// URL"),
+        ("https://me:s3cr3t@hooks.example.com/", "without a user in it; correct it"),
+    ],
 )
 async def test_a_file_without_a_secret_is_told_by_its_name(
     tmp_path: Path, text: str | None, told: str
@@ -218,6 +225,7 @@ async def test_a_file_without_a_secret_is_told_by_its_name(
     with pytest.raises(NotSent, match=told) as caught:
         await send(row({"teams": {"webhook-file": path}}))
     assert path in str(caught.value)
+    assert "s3cr3t" not in str(caught.value)
 
 
 def test_a_time_to_come_back_may_be_a_date() -> None:

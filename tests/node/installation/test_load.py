@@ -62,6 +62,7 @@ def test_probes_are_answered_under_load_and_the_pod_stays_within_what_it_asks_fo
     assert container["resources"]["requests"] == {"cpu": "50m", "memory": "64Mi"}
     for seen in installed.stats():
         assert 10 * MEGABYTE < seen["memory"]["workingSetBytes"] < 64 * MEGABYTE
+        assert seen["cpu"]["usageCoreNanoSeconds"] > 0
 
 
 def test_the_network_policy_selects_the_pods_and_names_their_ports(

@@ -50,7 +50,10 @@ def another(api: Api, namespace: str) -> Iterator[str]:
     api.delete(path_to("Namespace", name))
 
 
-@pytest.mark.parametrize("name", ["reroll-dashboard.yaml", "reroll-all-features.yaml"])
+WHOLE = ("reroll.yaml", "reroll-dashboard.yaml", "reroll-all-features.yaml")
+
+
+@pytest.mark.parametrize("name", WHOLE)
 def test_a_whole_cluster(
     apply: Apply, stage: ServingStage, shell: Callable[..., str], kubectl: Tool, name: str
 ) -> None:

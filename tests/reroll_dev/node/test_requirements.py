@@ -68,6 +68,27 @@ def test_what_is_not_on_path_is_named_with_its_package(
     assert "apt-get install" in told
 
 
+@pytest.mark.parametrize(
+    ("filesystems", "modules", "is_there"),
+    [
+        ("nodev\toverlay\n\text4\n", "", True),
+        ("\text4\n", "kernel/fs/overlayfs/overlay.ko.xz:\n", True),
+        ("\text4\n", "kernel/fs/fuse/fuse.ko.xz:\n", False),
+    ],
+)
+def test_a_kernel_may_have_its_overlay_file_system_as_a_module(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, filesystems: str, modules: str, is_there: bool
+) -> None:
+    """It is loaded by the first mount."""
+    (tmp_path / "filesystems").write_text(filesystems)
+    (tmp_path / platform.release()).mkdir()
+    (tmp_path / platform.release() / "modules.dep").write_text(modules)
+    monkeypatch.setattr(requirements, "PROC", tmp_path)
+    monkeypatch.setattr(requirements, "MODULES", tmp_path)
+    told = requirements._no_overlay({})
+    assert told.startswith("this kernel has no overlay file system") is not is_there
+
+
 def test_a_cluster_without_a_node_says_how_to_get_one(
     cluster: DevCluster, control_plane: dict[str, Path]
 ) -> None:

@@ -1,8 +1,8 @@
 """The programs of a control plane: which there are, where they are, how missing ones are made.
 
-Looked for in this order: the folder in KUBEBUILDER_ASSETS (the user's word, taken as it is), PATH
-(if the minor version is ours: a distribution's old kubectl is not), our cache. What is nowhere is
-built into the cache, and nothing else is.
+Looked for in this order: the folder in KUBEBUILDER_ASSETS (the user's word, taken as it is, unless
+another version was asked for by its name), PATH (if the minor version is ours: a distribution's old
+kubectl is not), our cache. What is nowhere is built into the cache, and nothing else is.
 """
 
 import os
@@ -18,6 +18,7 @@ from reroll_dev.build import Builder
 from reroll_dev.commands import interruptible
 from reroll_dev.errors import DevClusterError
 from reroll_dev.gomod import Module
+from reroll_dev.kubernetes import Minor
 from reroll_dev.neighbours import programs as neighbours
 from reroll_dev.programs import BINARIES, CORE, NODE, PROMETHEUS, WEB, Asset, Binary
 from reroll_dev.progress import Progress
@@ -37,11 +38,18 @@ __all__ = [
     "asset",
     "ensure",
     "find",
+    "of",
 ]
 
 ALL = (*programs.ALL, *neighbours.BINARIES)
 ASSETS = (*programs.ASSETS, *neighbours.ASSETS)
 _PATIENCE_SECONDS = 20
+
+
+def of(minor: Minor | None) -> tuple[Binary, ...]:
+    """Every program, as a cluster of that version has it; without one, as it is here."""
+    own = {row.name: row for row in minor.programs} if minor else {}
+    return tuple(own.get(row.name, row) for row in ALL)
 
 
 def find(
@@ -112,8 +120,10 @@ def _check_assets_folder(env: Mapping[str, str]) -> None:
 def _locate(row: Binary, env: Mapping[str, str]) -> Path | None:
     if row.dependency is None:
         return _cached(row, env)
-    if (folder := env.get("KUBEBUILDER_ASSETS")) and _is_program(Path(folder) / row.name):
-        return (Path(folder) / row.name).absolute()
+    if folder := env.get("KUBEBUILDER_ASSETS"):
+        theirs = Path(folder) / row.name
+        if _is_program(theirs) and (not row.exact or _fits(row, str(theirs), env)):
+            return theirs.absolute()
     on_path = shutil.which(row.name, path=env.get("PATH", ""))
     if on_path and _fits(row, on_path, env):
         return Path(on_path).absolute()

@@ -222,7 +222,16 @@ class DevCluster:
                 f"the cluster in {self.folder} is up already, without a real node; {NODE_ADVICE}"
             )
         with self.api() as api, calls(api.server):
+            self._check_version(api, options.kubernetes)
             make_nodes(api, options.nodes)
+
+    def _check_version(self, api: Api, wanted: str) -> None:
+        running = api.get("/version")["gitVersion"]
+        if wanted and not running.startswith(f"v{wanted}."):
+            raise DevClusterError(
+                f"the cluster in {self.folder} is up already, of Kubernetes {running}; to have"
+                f" {wanted}, end it first: reroll dev down"
+            )
 
     def _end_rest(self, status: Status) -> None:
         if status.phase is not Phase.DOWN:

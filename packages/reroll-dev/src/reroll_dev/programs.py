@@ -3,13 +3,13 @@
 A version stands in a go.mod alone.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from reroll_dev.gomod import Module
 
 _FOLDER = (Path(__file__).parent / "controlplane").resolve()
-_CORE = Module("core", _FOLDER)
+CORE_MODULE = _CORE = Module("core", _FOLDER)
 _ROLLOUTS = Module("rollouts", _FOLDER / "rollouts")
 _HELM_4 = Module("helm4", _FOLDER / "helm4")
 _NODE = Module("node", _FOLDER / "node")
@@ -19,7 +19,7 @@ _WEB = Module("web", _FOLDER / "web")
 _PROMETHEUS = Module("prometheus", _FOLDER / "prometheus")
 _ALERTMANAGER = Module("alertmanager", _FOLDER / "alertmanager")
 
-_KUBERNETES = "k8s.io/kubernetes"
+KUBERNETES = _KUBERNETES = "k8s.io/kubernetes"
 _ARGO = "github.com/argoproj/argo-rollouts"
 _CONTAINERD = "github.com/containerd/containerd/v2"
 _RUNC = "github.com/opencontainers/runc"
@@ -58,6 +58,8 @@ class Binary:
     tags: tuple[str, ...] = ()
     c_library: str = ""
     """What it is linked against, by pkg-config's name; most need no C."""
+    exact: bool = False
+    """Whether another minor version will not do, even if the user has one: it was asked for."""
 
     @property
     def version(self) -> str:
@@ -99,6 +101,17 @@ def _kubernetes(name: str, *version_arguments: str, module: Module = _CORE) -> B
     package = f"{_KUBERNETES}/cmd/{name}"
     arguments = version_arguments or ("--version",)
     return Binary(name, module, package, _KUBERNETES, _STAMP_KUBERNETES, arguments)
+
+
+def module_of(minor: str) -> Module:
+    """Of the programs that make an older minor version of Kubernetes."""
+    return Module(f"kubernetes-{minor}", _FOLDER / "kubernetes" / minor)
+
+
+def of_kubernetes(module: Module) -> tuple[Binary, ...]:
+    """The programs that make a version; those of the newest are in `BINARIES`."""
+    rows = (_kubernetes(name, module=module) for name in VERSIONED)
+    return tuple(replace(row, exact=True) for row in rows)
 
 
 def _containerd(name: str) -> Binary:
@@ -156,7 +169,8 @@ NODE_BINARIES: tuple[Binary, ...] = (
 )
 """What a real node needs beside the control plane."""
 NODE = tuple(row.name for row in NODE_BINARIES)
-CORE = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubectl", "kwok")
+VERSIONED = ("kube-apiserver", "kube-controller-manager", "kube-scheduler")
+CORE = ("etcd", *VERSIONED, "kubectl", "kwok")
 """What a cluster needs to run."""
 WEB = Binary("web", _WEB, ".", None)
 """The web server that is a workload for real pods."""

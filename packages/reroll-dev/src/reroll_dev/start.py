@@ -17,6 +17,7 @@ from reroll_dev import access, components, monitoring, processes, readiness
 from reroll_dev.access import Identity
 from reroll_dev.api import Api, ApiError
 from reroll_dev.errors import DevClusterError
+from reroll_dev.kubernetes import AS_IT_COMES, Switches
 from reroll_dev.layout import Layout
 from reroll_dev.node import start as node
 from reroll_dev.processes import Process
@@ -37,6 +38,9 @@ class Options:
     """Beside admin, reroll and alice."""
     node: bool = False
     """Whether there is a real node, on which pods run."""
+    kubernetes: str = ""
+    """The minor version that it has to be of; empty for that of the programs, whichever it is."""
+    switches: Switches = AS_IT_COMES
 
 
 class ComponentDiedError(DevClusterError):
@@ -90,9 +94,10 @@ class Start:
             host = network.host if network else "127.0.0.1"
             self._announce(f"https://{host}:{port}", identities, tokens)
             binary = self.binaries[components.APISERVER]
-            return components.apiserver(
+            line = components.apiserver(
                 binary, self.layout, port, etcd_port=etcd.port or 0, network=network
             )
+            return [*line, *options.switches.flags]
 
         self.serve(components.APISERVER, apiserver, self._is_serving, options.port)
         for name, command in (

@@ -3,7 +3,8 @@
 Reads only. Of Secrets it reads the metadata; with certificates, also the certificates in them.
 """
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
+from functools import partial
 from typing import NamedTuple
 
 import msgspec
@@ -41,8 +42,8 @@ async def audit(
     view: View, selector: str | None, *, mounts_are_live: bool, read_certificates: bool
 ) -> Audit:
     """The pods that run and have the labels of `selector`."""
-    known = await _known(view)
-    pods = await owned_pods(view, selector, known, mounts_are_live=mounts_are_live)
+    learn = partial(_known, view)
+    pods = await owned_pods(view, selector, learn, mounts_are_live=mounts_are_live)
     audited = [Audited(pod.key, pod.workload, pod.facts.findings, pod.facts.runs) for pod in pods]
     if not read_certificates:
         return Audit(audited, {})
@@ -50,9 +51,9 @@ async def audit(
     return Audit([with_certificates(each, there) for each in audited], there)
 
 
-async def _known(view: View) -> Known:
-    """The writes of every source; of kinds that may not be listed nothing is known."""
-    written = await every_write(view)
+async def _known(view: View, used_in: Collection[str]) -> Known:
+    """The writes of every source there; of kinds that may not be listed nothing is known."""
+    written = await every_write(view, used_in)
 
     def known(source: Key) -> Writes | None:
         if source.kind in written.blind:

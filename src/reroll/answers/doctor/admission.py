@@ -17,6 +17,8 @@ from reroll.x509 import certificates
 
 PINS = Check("pins")
 SHOWN = 5
+FINAL = "v1"
+"""The version of policies that every API server heeds that serves it."""
 
 
 class Policy(msgspec.Struct, gc=False):
@@ -66,6 +68,8 @@ class Admission(NamedTuple):
     """Of those that webhooks name, the ones that are there, by namespace and name."""
     unseen: str = ""
     """Why some of it could not be looked at."""
+    version: str = FINAL
+    """Of the API of policies."""
 
     @property
     def named_services(self) -> list[tuple[str, str]]:
@@ -116,6 +120,11 @@ def _policies(found: Admission) -> Iterator[Finding]:
             )
         else:
             yield PINS.ok(f"{name} rewrites the pods of pinned workloads")
+    if found.policies and found.version != FINAL:
+        yield PINS.note(
+            f"policies of {found.version} are heeded only where the API server's feature gate "
+            "MutatingAdmissionPolicy is on; `reroll pins status` tries that"
+        )
 
 
 def _webhooks(found: Admission, now: datetime) -> Iterator[Finding]:

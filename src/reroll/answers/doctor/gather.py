@@ -13,6 +13,7 @@ import msgspec
 from reroll.answers.controllers import Lease, Survey, Surveyor
 from reroll.answers.doctor import injections, installation, keys, rights, rivals, scrape, server
 from reroll.answers.doctor.approvals import guarding
+from reroll.answers.doctor.canaries import judge_canaries
 from reroll.answers.doctor.findings import Check, Finding, Level
 from reroll.answers.doctor.gates import judge_gates, with_analysis
 from reroll.answers.doctor.installation import LEASE
@@ -79,6 +80,7 @@ class Examination:
         """The Deployment of the installation that this is about."""
         self._is_blind = False
         """Deployments may not be listed, so a controller may be where nobody looked."""
+        self._is_led = True
 
     @property
     def home(self) -> str:
@@ -109,6 +111,7 @@ class Examination:
             *await self._gates(surveyed),
             *judge_windows(self._settings.windows.rows, surveyed.paced, self._clock.now()),
             *await guarding(self._view, surveyed, self._settings),
+            *judge_canaries(surveyed.workloads, is_led=self._is_led),
             *await opted_in(self._view, self._clock, self._settings, self.home),
         ]
         gaps = dict.fromkeys(self._view.gaps)
@@ -205,6 +208,7 @@ class Examination:
             wanted = any(one.replicas for one in here) and self._settings.leader_election
             leading = installation.lease(self._clock.now(), lease, before, where, wanted=wanted)
             held = lease is not None and leading.level in {Level.OK, Level.WARNING}
+        self._is_led = held or self._is_blind or any(one.ready for one in there)
         versions = [(str(one.key), one.version) for one in here]
         versions += [(str(one), one.version) for one in replicas if one.version]
         others = [str(one.key) for one in there if one not in here]

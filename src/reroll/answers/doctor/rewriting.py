@@ -46,7 +46,8 @@ async def _admission(view: View) -> admission.Admission:
         bound = resources.admission_policy_bindings(version)
         bindings = await view.every(bound, admission.Binding, **ours)
     hooks = await view.every(resources.WEBHOOKS, admission.Webhook, **ours)
-    found = admission.Admission(policies, bindings, hooks, (), "; ".join(view.gaps))
+    gaps, version = "; ".join(view.gaps), next(iter(versions), admission.FINAL)
+    found = admission.Admission(policies, bindings, hooks, (), gaps, version)
     there = [one for one in found.named_services if await view.get(resources.SERVICES, *one, Stub)]
     return found._replace(services=there)
 

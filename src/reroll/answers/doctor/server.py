@@ -122,4 +122,7 @@ def _policies(apis: Collection[wire.Resource]) -> Finding:
         return API.note(
             "MutatingAdmissionPolicy is not served: a webhook can rewrite pods of pinned workloads"
         )
-    return API.ok(f"MutatingAdmissionPolicy {served[0]} is served: the API server can rewrite pods")
+    heeded = "" if served[0] == VERSIONS[0] else ", if its feature gate of that name is on"
+    return API.ok(
+        f"MutatingAdmissionPolicy {served[0]} is served: the API server can rewrite pods{heeded}"
+    )

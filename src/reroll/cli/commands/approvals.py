@@ -24,7 +24,7 @@ and can only write their own name. Nothing of ours is called.
 
   reroll approvals install
   reroll approvals install --dry-run > approvals.yaml   to put it into Git instead
-  kubectl create role approver -n shop --verb={VERB} --resource={RESOURCE}.{GROUP}
+  kubectl apply -n shop -f approver.yaml                a Role with that verb, as a manifest
   reroll approvals status
   reroll approvals uninstall"""
 _ROWS = {

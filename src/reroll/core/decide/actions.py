@@ -221,7 +221,10 @@ READS = (ReadHistory, ReadPods, ReadWriters, ReadTemplateWriters, ReadCanaryPods
 def records(action: Action) -> Record | None:
     """The record that an action writes."""
     if isinstance(action, Patch):
-        return next((e.record for e in action.edits if isinstance(e, WriteRecord)), None)
+        for edit in action.edits:
+            if isinstance(edit, WriteRecord):
+                return edit.record
+        return None
     if isinstance(action, StartJob | Evict | Reload):
         return None
     return action.record if isinstance(action, RecreateJob | GoBack | NoteCanary) else None

@@ -26,7 +26,8 @@ class Case:
     def __init__(self, snapshot: Snapshot, now: datetime, dialects: Dialects) -> None:
         self.snapshot, self.now, self.dialects = snapshot, now, dialects
         self.pins = pin_state(snapshot)
-        self.comparison = _without_withheld(compare(snapshot), snapshot, self.pins)
+        found = _with_shared(compare(snapshot), snapshot)
+        self.comparison = _without_withheld(found, snapshot, self.pins)
         self.pause = snapshot.policy.pause
         self.record = snapshot.record
         """The last one, see there; the one on the object may be another."""
@@ -133,6 +134,17 @@ class Case:
             return number
         # An undo is noticed by numbers, and no process has seen them all: so they grow with time.
         return max(number, int(self.now.timestamp()))
+
+
+def _with_shared(found: Comparison, snapshot: Snapshot) -> Comparison:
+    """With what another installation put into the record and this one sees no use of.
+
+    It may read annotations that this one does not: each would leave out what the other looks for.
+    """
+    record = snapshot.record
+    if record is None or (record.k in snapshot.keys and not snapshot.handovers):
+        return found
+    return msgspec.structs.replace(found, wanted={**record.s, **found.wanted})
 
 
 def _without_withheld(found: Comparison, snapshot: Snapshot, pins: PinState) -> Comparison:

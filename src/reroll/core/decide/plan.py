@@ -85,7 +85,10 @@ class Plan(msgspec.Struct, frozen=True, gc=False):
     @property
     def record(self) -> Record | None:
         """The record that it writes."""
-        return next(filter(None, map(records, self.actions)), None)
+        for action in self.actions:
+            if (record := records(action)) is not None:
+                return record
+        return None
 
     @property
     def effect(self) -> Effect:

@@ -29,10 +29,17 @@ def not_enabled(case: Case) -> Plan | None:
 
 
 def crowded(case: Case) -> Plan | None:
-    """It has more sources than one workload may have, so not all of them are known."""
-    if not case.snapshot.crowded or not _needs_content(case):
+    """It has more sources than one workload may have, or than its namespace has room for."""
+    snapshot = case.snapshot
+    if (snapshot.has_room and not snapshot.crowded) or not _needs_content(case):
         return None
     most = f"more than {limits.SOURCES.number}, or at more than {limits.USES.number} places"
+    if not snapshot.has_room:
+        most = (
+            f"with those of the other workloads of its namespace more than "
+            f"{limits.NAMESPACE_SOURCES.number}, or more than {limits.NAMESPACE_GLOBS.number} "
+            "different globs"
+        )
     return without_action(Reason.TOO_MANY_SOURCES, f": {most}; narrow its globs, or name fewer")
 
 

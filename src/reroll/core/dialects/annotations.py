@@ -13,6 +13,7 @@ import msgspec
 
 from reroll.core.model.approval import Approval
 from reroll.core.model.gates import NO_NAMES
+from reroll.core.model.names import quoted
 from reroll.core.model.pace import SourcePace
 from reroll.core.model.timing import ANY_TIME, Hold, SourceTiming
 from reroll.core.model.windows import Windows
@@ -234,7 +235,7 @@ def parsed(
         try:
             values[row.field] = row.parse(text)
         except ValueError as error:
-            told = f"{text[:80]!r} {error}"
+            told = f"{quoted(text)} {error}"
             if row.otherwise is not None:
                 values[row.field] = row.otherwise(told)
             yield row.key, told

@@ -19,6 +19,7 @@ from typing import Annotated, Any
 import msgspec
 
 from reroll.core.model.key import Key, Problem
+from reroll.core.model.names import quoted
 from reroll.core.policy.durations import parse_duration
 from reroll.core.policy.notice import Notice
 from reroll.core.policy.policy import Policy
@@ -66,7 +67,7 @@ def notices(given: Any) -> tuple[tuple[Notice, ...], list[str]]:
     """The rows of a file, and all that is wrong with them."""
     problems: list[str] = []
     if isinstance(given, list) and len(given) > MOST:
-        problems.append(f"notices: has {len(given)} rows, and {MOST} is the most")
+        problems.append(f"notices: has {len(given)} rows, and {MOST} is the most; remove some")
         given = given[:MOST]
     found = tuple(_rows(given, problems))
     names = [one.name for one in found]
@@ -104,7 +105,7 @@ def _rows(given: Any, problems: list[str]) -> Iterator[Notice]:
 def _name(given: str, where: str, problems: list[str]) -> str:
     if not _NAME.fullmatch(given):
         problems.append(
-            f"{where}: name: {given[:80]!r} cannot be one; use at most 40 small letters, digits "
+            f"{where}: name: {quoted(given)} cannot be one; use at most 40 small letters, digits "
             "and dashes"
         )
     return given
@@ -114,17 +115,21 @@ def _receiver(
     given: Mapping[str, Any], where: str, problems: list[str]
 ) -> tuple[str, msgspec.Struct | None]:
     if len(given) != 1:
-        problems.append(f"{where}: to: names {len(given)} receivers; a row has one")
+        problems.append(
+            f"{where}: to: names {len(given)} receivers, and a row has one; make a row for each"
+        )
         return "", None
     name, fields = next(iter(given.items()))
     if name not in RECEIVERS:
         near = get_close_matches(str(name), RECEIVERS, 1)
         hint = f"did you mean {near[0]!r}?" if near else f"use one of {', '.join(RECEIVERS)}"
-        problems.append(f"{where}: to: there is no receiver {str(name)[:80]!r}; {hint}")
+        problems.append(f"{where}: to: there is no receiver {quoted(str(name))}; {hint}")
         return "", None
     place = f"{where}: to: {name}"
     if not isinstance(fields, Mapping):
-        problems.append(f"{place}: is not a map")
+        problems.append(
+            f"{place}: is not a map; write e.g. {{webhook-file: /etc/reroll-notices/{name}}}"
+        )
         return name, None
     to = converted(fields, place, RECEIVERS[name], problems)
     if to is not None:
@@ -137,7 +142,7 @@ def _about(given: Sequence[str], where: str, problems: list[str]) -> frozenset[N
         return frozenset(PROBLEMS)
     unknown = [word for word in given if word not in BY_WORD and word != "all"]
     problems += [
-        f"{where}: about: there is no news {word[:80]!r}; use all, {', '.join(BY_WORD)}"
+        f"{where}: about: there is no news {quoted(word)}; use all, {', '.join(BY_WORD)}"
         for word in unknown
     ]
     if "all" in given:
@@ -148,13 +153,17 @@ def _about(given: Sequence[str], where: str, problems: list[str]) -> frozenset[N
 def _duration(given: str, where: str, problems: list[str]) -> timedelta:
     found = parse_duration(given)
     if found is None or found > _LONGEST:
-        problems.append(f"{where}: {given[:80]!r} is not a duration of at most a day, e.g. 30s")
+        problems.append(
+            f"{where}: {quoted(given)} is not a duration of at most a day; write e.g. 30s"
+        )
     return found or timedelta()
 
 
 def _link(given: str, where: str, problems: list[str]) -> str:
     if given and not re.fullmatch(r"https?://\S{1,500}", given):
-        problems.append(f"{where}: link: is no http:// or https:// URL")
+        problems.append(
+            f"{where}: link: is no http:// or https:// URL; write e.g. https://reroll.example.com"
+        )
     return given
 
 
@@ -173,7 +182,7 @@ def routed(policy: Policy, workload: Key, rows: Sequence[Notice]) -> Policy:
             near = get_close_matches(name, by_name, 1)
             there = f"there are {', '.join(by_name)}" if by_name else "no notice is configured"
             hint = f"did you mean {near[0]!r}?" if near else there
-            wrong.append(f"no notice is called {name[:80]!r}; {hint}")
+            wrong.append(f"no notice is called {quoted(name)}; {hint}")
         elif name not in policy.notices:
             wrong.append(f"the notice {name!r} is not for it, by its `where`")
     kept = tuple(

@@ -16,6 +16,7 @@ from typing import Annotated, Any
 import msgspec
 
 from reroll.core.dialects.annotations import ANNOTATIONS, SOURCE_ANNOTATIONS, Annotation
+from reroll.core.model.names import quoted
 from reroll.core.model.pace import Limits
 from reroll.core.policy.patterns import Pattern, parse_patterns
 from reroll.core.policy.rows import Policies, PolicyRow
@@ -126,7 +127,7 @@ def _values(
         try:
             values[keys[name].field] = keys[name].parse(_text(given))
         except ValueError as error:
-            problems.append(f"{where}: {name}: {str(given)[:80]!r} {error}")
+            problems.append(f"{where}: {name}: {quoted(str(given))} {error}")
     if not row.keys() - {"match"}:
         problems.append(f"{where}: says nothing; add e.g. `max-parallel: 10%`")
     return values

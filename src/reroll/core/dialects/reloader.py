@@ -40,6 +40,8 @@ MATCH, IGNORE = DOMAIN + "match", DOMAIN + "ignore"
 ROLLOUT_STRATEGY = DOMAIN + "rollout-strategy"
 PAUSE_PERIOD = "deployment." + DOMAIN + "pause-period"
 PAUSED_AT = "deployment." + DOMAIN + "paused-at"
+WINDOWS = (DOMAIN + "restart-window", DOMAIN + "sync-windows")
+"""Forms that were proposed, and are in no release."""
 IGNORED, MATCHED = NAME + "/ignore", NAME + "/match"
 
 LONGEST_PAUSE = timedelta(days=365)
@@ -103,6 +105,15 @@ class _Reading:
             if since is None:
                 self._problem(mark, at, "is not a time; the Deployment is left paused")
         return Pause(period or timedelta(), mark, since) if period or since else None
+
+    def windows(self) -> None:
+        """Who sets one means that nothing rolls outside of it, so silence would be wrong."""
+        for key in WINDOWS:
+            if key in self._told.workload or key in self._told.template:
+                self._tell(
+                    key, "is not read, so it keeps nothing; write reroll.dev/window, "
+                    'e.g. "daily 02:00+1h Europe/Oslo"'
+                )  # fmt: skip
 
     def strategy(self) -> Strategy | None:
         """A Rollout may say how it rolls."""
@@ -182,6 +193,7 @@ def _read(told: PolicyInput, options: Options) -> Opinion:
     reading = _Reading(told, options)
     for row in SOURCE_KINDS:
         reading.read(row)
+    reading.windows()
     counts, matches = _terms(options)
     but = tuple(reading.but)
     claims = [Claim(counts, frozenset(reading.auto), tuple(dict.fromkeys(reading.named)), but)]

@@ -57,7 +57,10 @@ class Manifest(msgspec.Struct, gc=False):
 T = TypeVar("T")
 
 
-_BRANCHES = dict[str, msgspec.Raw]
+# Made once: to make one from its type takes longer than to decode a value with it.
+_BRANCHES = msgspec.json.Decoder(dict[str, msgspec.Raw])
+_NUMBER = msgspec.json.Decoder(int)
+_TEXT = msgspec.json.Decoder(str)
 
 
 def pick(manifest: Manifest, path: Path) -> msgspec.Raw | None:
@@ -66,7 +69,7 @@ def pick(manifest: Manifest, path: Path) -> msgspec.Raw | None:
         return None
     here: msgspec.Raw | None = {"spec": manifest.spec, "status": manifest.status}[path[0]]
     for step in path[1:]:
-        branches = value_in(here, _BRANCHES)
+        branches = _decoded(here, _BRANCHES)
         here = branches.get(step) if branches else None
     return here or None
 
@@ -81,10 +84,10 @@ class Fields:
         self._levels: dict[Path, dict[str, msgspec.Raw]] = {}
 
     def number(self, path: Path) -> int:
-        return value_in(self._at(path), int) or 0
+        return _decoded(self._at(path), _NUMBER) or 0
 
     def text(self, path: Path) -> str:
-        return value_in(self._at(path), str) or ""
+        return _decoded(self._at(path), _TEXT) or ""
 
     def _at(self, path: Path) -> msgspec.Raw | None:
         if len(path) < 2:
@@ -92,7 +95,7 @@ class Fields:
         level = self._levels.get(path[:-1])
         if level is None:
             level = self._levels[path[:-1]] = (
-                value_in(pick(self.manifest, path[:-1]), _BRANCHES) or {}
+                _decoded(pick(self.manifest, path[:-1]), _BRANCHES) or {}
             )
         return level.get(path[-1])
 
@@ -114,6 +117,15 @@ def number_at(manifest: Manifest, path: Path) -> int:
 
 def text_at(manifest: Manifest, path: Path) -> str:
     return value_in(pick(manifest, path), str) or ""
+
+
+def _decoded(raw: msgspec.Raw | None, decoder: msgspec.json.Decoder[T]) -> T | None:
+    if not raw:
+        return None
+    try:
+        return decoder.decode(raw)
+    except UNREADABLE:
+        return None
 
 
 def value_in(raw: msgspec.Raw | None, type_: type[T]) -> T | None:

@@ -1,8 +1,12 @@
 """Names: a few of them in a sentence, how many there are, and the number at the end of a pod's."""
 
+import re
 from collections.abc import Collection
 
 _MOST, _LONGEST = 10, 300
+_QUOTED = 80
+_BARE = re.compile(r"(?<![\w/.-])((?:[\w-]+\.)+[\w-]+(?::\d+)?)/[^\s,]+")
+_ADDRESS = re.compile(r"(?P<scheme>\w+://)(?:[^/\s@]*@)?(?P<host>[^/\s,?#@]*)(?P<rest>[^\s,]*)")
 
 
 def several(names: Collection[str]) -> str:
@@ -14,6 +18,17 @@ def several(names: Collection[str]) -> str:
 
 def _cut(name: str) -> str:
     return name if len(name) <= _LONGEST else f"{name[:_LONGEST]}…"
+
+
+def quoted(text: str) -> str:
+    """What somebody wrote, as it may be repeated: of an address its host, for it may be secret."""
+    shown = _BARE.sub(r"\1/…", _ADDRESS.sub(_without_path, text))
+    return repr(shown[:_QUOTED])
+
+
+def _without_path(found: re.Match[str]) -> str:
+    rest = found["rest"] if found["rest"] in {"", "/"} else "/…"
+    return f"{found['scheme']}{found['host']}{rest}"
 
 
 def counted(number: float, noun: str) -> str:

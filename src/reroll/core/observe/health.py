@@ -86,25 +86,25 @@ def health(kind: Kind, manifest: Manifest) -> Health:
     counts = kind.counts
     if counts is None:
         return _condition(kind, manifest)
-    fields = Fields(manifest)
-    there, updated = fields.number(counts.there), fields.number(counts.updated)
+    fields, status = Fields(manifest), _status(manifest)
     ready, total = fields.number(counts.available), fields.number(kind.replicas)
-    is_seen = is_observed(manifest.status, manifest.metadata.generation)
     wanted = total - fields.number(counts.partition)
     facts = Health(
-        State.GOES_ON, "", total, updated, ready,
-        lent=_number(fields.text(counts.lent)), unmade=_unmade(manifest), idle=wanted <= 0,
-        complete_once=_complete_once(fields),
+        State.GOES_ON, "", total, 0, ready,
+        lent=_number(fields.text(counts.lent)), unmade=_unmade(status), idle=wanted <= 0,
     )  # fmt: skip
-    if is_seen and (trouble := _trouble(counts, fields)):
+    is_seen = is_observed(manifest.status, manifest.metadata.generation)
+    if kind.observes and not is_seen:
+        return replace(facts, message=_UNNOTICED, **_UNDER_WAY)
+    there, updated = fields.number(counts.there), fields.number(counts.updated)
+    facts = replace(facts, updated=updated, complete_once=_complete_once(fields, status))
+    if is_seen and (trouble := _trouble(counts, fields, status)):
         patience = _patience(fields) if trouble.startswith(_TIMED_OUT) else 0
         return replace(facts, state=State.FAILED, message=trouble, patience=patience)
-    if kind.observes and not is_seen:
-        return replace(facts, message=_UNNOTICED, updated=0, **_UNDER_WAY)
     if waits := _replacing(wanted, total, updated, there):
-        return replace(facts, message=waits + _pause(counts, fields), **_UNDER_WAY)
+        return replace(facts, message=waits + _pause(counts, fields, status), **_UNDER_WAY)
     waits = f"{ready} of {total} pods are ready" if ready < total else ""
-    waits = waits or _word(kind, counts, fields) or _unwell(kind, manifest)
+    waits = waits or _word(kind, counts, fields, status) or _unwell(kind, manifest)
     return replace(facts, message=waits, state=State.GOES_ON if waits else State.DONE)
 
 
@@ -145,10 +145,8 @@ def _replacing(wanted: int, total: int, updated: int, there: int) -> str:
     return f"{old} old {_pods(old)} not gone yet" if old > 0 and wanted == total else ""
 
 
-def _pause(counts: Counts, fields: Fields) -> str:
-    if fields.text(counts.phase) != "Paused":
-        return ""
-    return f" (paused: {_status(fields.manifest).message})"
+def _pause(counts: Counts, fields: Fields, status: _Status) -> str:
+    return f" (paused: {status.message})" if fields.text(counts.phase) == "Paused" else ""
 
 
 def _number(text: str) -> int:
@@ -159,20 +157,18 @@ def _pods(number: int) -> str:
     return "pod is" if number == 1 else "pods are"
 
 
-def _word(kind: Kind, counts: Counts, fields: Fields) -> str:
+def _word(kind: Kind, counts: Counts, fields: Fields, status: _Status) -> str:
     """What its controller says beside the numbers; nothing if all is well."""
     phase = fields.text(counts.phase)
     if phase not in HEALTHY:
-        message = _status(fields.manifest).message
-        return f"it is {phase.lower()}" + (f": {message}" if message else "")
+        return f"it is {phase.lower()}" + (f": {status.message}" if status.message else "")
     if kind.restart_at and fields.text(kind.restart_at) != fields.text(kind.restarted_at):
         return "its pods are being restarted"
     return ""
 
 
-def _trouble(counts: Counts, fields: Fields) -> str:
+def _trouble(counts: Counts, fields: Fields, status: _Status) -> str:
     """Why its controller gave up; nothing if it did not."""
-    status = _status(fields.manifest)
     for one in given(status.conditions):
         if one.type == "Progressing" and one.status == "False":
             return f"{one.reason}: {one.message}" if one.message else one.reason
@@ -193,18 +189,21 @@ _COMPLETE = "NewReplicaSetAvailable"
 """The reason of the condition `Progressing` from when a rollout is complete until the next one."""
 
 
-def _complete_once(fields: Fields) -> bool:
+_CURRENT, _UPDATE = ("status", "currentRevision"), ("status", "updateRevision")
+
+
+def _complete_once(fields: Fields, status: _Status) -> bool:
     """By the condition of a Deployment, or by the two revisions of a StatefulSet."""
-    current, update = (fields.text(("status", f"{name}Revision")) for name in ("current", "update"))
-    conditions = given(_status(fields.manifest).conditions)
+    current, update = fields.text(_CURRENT), fields.text(_UPDATE)
+    conditions = given(status.conditions)
     found = next((one for one in conditions if one.type == "Progressing"), None)
     is_other = bool(current and update) and current != update
     return not is_other and (found is None or found.reason == _COMPLETE)
 
 
-def _unmade(manifest: Manifest) -> str:
+def _unmade(status: _Status) -> str:
     """What a controller says that the API server lets make no pods."""
-    for one in given(_status(manifest).conditions):
+    for one in given(status.conditions):
         if one.type == "ReplicaFailure" and one.status == "True":
             return ": ".join(filter(None, (one.reason, one.message[:200])))
     return ""

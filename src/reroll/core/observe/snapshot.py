@@ -130,6 +130,8 @@ class Snapshot(msgspec.Struct, frozen=True, gc=False):
     problems: tuple[Problem, ...] = ()
     crowded: bool = False
     """It has more sources than one workload may have: `references` are not all of them."""
+    has_room: bool = True
+    """Its namespace has room for what it uses; else `references` are none of them."""
     governed: bool = False
     """Its rollouts are judged, because it or another user of its sources asks for that."""
     spreads: tuple[Spread, ...] = ()

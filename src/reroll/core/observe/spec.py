@@ -18,9 +18,6 @@ from reroll.core.revisions.pins import PINS, read_pins
 from reroll.core.tables import limits
 from reroll.core.tables.kinds import Kind
 
-KEPT = limits.USES.number + 1
-"""Uses of one workload: one more than it may have shows that it has too many."""
-
 
 class _WorkloadRef(msgspec.Struct, gc=False):
     kind: str = ""
@@ -31,6 +28,8 @@ class Spec(msgspec.Struct, frozen=True, gc=False):
     """What of a `Workload` stands in its spec."""
 
     uses: tuple[Use, ...]
+    """Each once: many mounts of one volume are one, and a short template can have very many."""
+    crowded: bool
     template_hash: bytes
     has_template_metadata: bool
     has_template_annotations: bool
@@ -66,11 +65,13 @@ def spec_of(
     pins_text = (annotations or {}).get(PINS)
     pins = read_pins(pins_text) if pins_text else {}
     had = read_pins(record.pins) if isinstance(record, Record) and record.pins else {}
-    named = islice(uses(template.spec), KEPT) if template.spec else ()
-    back = mapped_back(named, pins, had) if template.spec else MappedBack()
+    named = tuple(islice(uses(template.spec), limits.USES.number + 1)) if template.spec else ()
+    back = mapped_back(dict.fromkeys(named), pins, had) if template.spec else MappedBack()
     beside = _beside(kind, manifest, words)
+    crowded = len(named) + len(beside.uses) > limits.USES.number
     return Spec(
-        uses=(*back.uses, *beside.uses)[:KEPT],
+        uses=() if crowded else (*back.uses, *beside.uses),
+        crowded=crowded,
         template_hash=fingerprint(raw, loose=kind.loose) if raw else b"",
         has_template_metadata=metadata is not None,
         has_template_annotations=annotations is not None,

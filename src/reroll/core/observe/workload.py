@@ -28,6 +28,8 @@ class Earlier(msgspec.Struct, frozen=True, gc=False):
     since: Moment
     had: dict[str, str]
     """The digests that its pods had, as the record said."""
+    ours: bool = False
+    """A roll of ours left it, rather than another writer."""
 
 
 class Workload(msgspec.Struct, frozen=True, gc=False):
@@ -44,6 +46,8 @@ class Workload(msgspec.Struct, frozen=True, gc=False):
     """Of the template that took effect last."""
     template: Moment
     """When its template last changed in a way that replaced its pods."""
+    crowded: bool = False
+    """It names sources at more places than one workload may: none of them is in `uses`."""
     has_annotations: bool = True
     has_template_metadata: bool = True
     has_template_annotations: bool = False
@@ -261,11 +265,14 @@ def _with_new_template(now: Workload, before: Workload, *, watched: bool) -> Wor
     earlier = {one.hash: one for one in before.earlier}
     back = earlier.pop(now.template_hash, None)
     ours = now.record_text != before.record_text and isinstance(now.record, Record)
-    had = latest(before)
-    if had is not None and not ours and now.replaces_pods:
-        # Our own rolls do not count: a stamp that somebody removes is no way back.
+    had, is_gone = latest(before), now.last is not None and not isinstance(now.record, Record)
+    if back is not None and back.ours and not is_gone:
+        back = None  # A stamp that somebody removes is no way back: the record decides.
+    if had is not None and now.replaces_pods:
         left = before.back or Earlier(b"", before.template, had.s)
-        earlier[before.template_hash] = msgspec.structs.replace(left, hash=before.template_hash)
+        earlier[before.template_hash] = msgspec.structs.replace(
+            left, hash=before.template_hash, ours=ours
+        )
     after = now.version - 1 if watched else before.version
     return msgspec.structs.replace(
         now,

@@ -199,7 +199,7 @@ def _question(row: GateRow, wrong: list[str]) -> Question | None:
         return _analysis(row, template, wrong)
     if row.webhook:
         if sum(map(len, (*row.metadata, *row.metadata.values()))) > _LONGEST_TEXT:
-            wrong.append(f"metadata: is longer than {_LONGEST_TEXT} characters")
+            wrong.append(f"metadata: is longer than {_LONGEST_TEXT} characters; shorten it")
         return Webhook(_server(row.webhook, "webhook", wrong), row.metadata)
     known = row.prometheus or row.alertmanager
     if known is None:
@@ -222,9 +222,11 @@ def _analysis(row: GateRow, template: str, wrong: list[str]) -> Analysis:
     is_cluster = row.cluster_analysis_template is not None
     if not _OBJECT.fullmatch(template):
         field = "clusterAnalysisTemplate" if is_cluster else "analysisTemplate"
-        wrong.append(f"{field}: {template[:80]!r} is no name of an object")
+        wrong.append(
+            f"{field}: {template[:80]!r} is no name of an object; use small letters, digits and `-`"
+        )
     if sum(map(len, (*row.args, *row.args.values()))) > _LONGEST_TEXT:
-        wrong.append(f"args: is longer than {_LONGEST_TEXT} characters")
+        wrong.append(f"args: is longer than {_LONGEST_TEXT} characters; shorten it")
     return Analysis(template, is_cluster, row.args)
 
 
@@ -235,34 +237,39 @@ def _out_of_place(row: GateRow) -> Iterator[str]:
         other = "an analysisTemplate" if runs else "a webhook"
         yield f"alerts and query are asked of a prometheus, not of {other}"
     if row.args and not runs:
-        yield "args: is for an analysisTemplate"
+        yield "args: is for an analysisTemplate; remove it"
     if row.alertmanager and row.query is not None:
         yield "an alertmanager knows no queries; ask a prometheus"
     if row.alerts is not None and row.query is not None:
         yield "has alerts and query; make two rows of it"
     for name, value in (("max", row.max), ("min", row.min)):
         if value is not None and not math.isfinite(value):
-            yield f"{name}: is no number"
+            yield f"{name}: is no number; write e.g. 0.01"
     if row.query is None:
         for name, value in (("max", row.max), ("min", row.min)):
             if value is not None:
-                yield f"{name}: is for a query"
+                yield f"{name}: is for a query; remove it"
     elif row.max is None and row.min is None:
         yield "query: give it max, min or both"
     elif row.max is not None and row.min is not None and not row.min <= row.max:
-        yield f"min: {row.min:g} is more than max, {row.max:g}"
+        yield f"min: {row.min:g} is more than max, {row.max:g}; lower it"
     if row.metadata and not row.webhook:
-        yield "metadata: is for a webhook"
+        yield "metadata: is for a webhook; remove it"
 
 
 def _server(row: ServerRow, field: str, wrong: list[str]) -> Server:
     parts = _URL.fullmatch(row.url)
     if parts is None or not 0 < int(parts["port"] or 80) < 65536:
-        wrong.append(f"{field}: url: is no http:// or https:// URL")
+        wrong.append(
+            f"{field}: url: is no http:// or https:// URL; write e.g. http://name.namespace:9090"
+        )
     elif parts["user"] is not None:
         wrong.append(f"{field}: url: has a user in it; use token-file instead")
     elif parts["rest"] and field != "webhook":
         wrong.append(f"{field}: url: has something after its path; remove that")
+    for name, file in (("token-file", row.token_file), ("ca-file", row.ca_file)):
+        if file and not file.startswith("/"):
+            wrong.append(f"{field}: {name}: {file[:80]!r} is no absolute path; begin it with a /")
     return Server(row.url, row.token_file, row.ca_file)
 
 

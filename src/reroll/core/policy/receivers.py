@@ -119,10 +119,10 @@ def flaws(to: msgspec.Struct) -> Iterator[str]:
     for name in ("url", "api", "source"):
         given = getattr(to, name, "")
         if given and not URL.fullmatch(given):
-            yield f"{name}: is no http:// or https:// URL without a user in it"
+            yield f"{name}: is no http:// or https:// URL without a user in it; correct it"
     for name in (one.name for one in msgspec.structs.fields(to) if one.name.endswith("_file")):
         if (given := getattr(to, name)) and not given.startswith("/"):
-            yield f"{name.replace('_', '-')}: {given[:80]!r} is no absolute path"
+            yield f"{name.replace('_', '-')}: {given[:80]!r} is no absolute path; begin it with a /"
 
 
 def _slack(to: SlackTo) -> Iterator[str]:
@@ -143,7 +143,7 @@ def _email(to: EmailTo) -> Iterator[str]:
         if not _ADDRESS.fullmatch(address):
             yield f"{address[:80]!r} is no mail address; write e.g. ops@example.com"
     if not to.recipients:
-        yield "recipients: there is none"
+        yield "recipients: there is none; write e.g. [ops@example.com]"
     if bool(to.user) != bool(to.password_file):
         yield "give both user and password-file, or neither"
     if to.user and to.tls == "none":
@@ -152,7 +152,7 @@ def _email(to: EmailTo) -> Iterator[str]:
 
 def _template(given: Any) -> Iterator[str]:
     if given is not None and not isinstance(given, str | Mapping | list):
-        yield "template: is neither text nor a map"
+        yield 'template: is neither text nor a map; write e.g. {summary: "${title}"}'
     for name in sorted(set(_named(given)) - set(PLACEHOLDERS)):
         yield f"template: there is no ${{{name[:40]}}}; use one of {', '.join(PLACEHOLDERS)}"
 

@@ -43,7 +43,7 @@ def windows(given: Any) -> tuple[Calendar, list[str]]:
     """The rows of a file, and all that is wrong with them."""
     problems: list[str] = []
     if isinstance(given, list) and len(given) > MOST_ROWS:
-        return Calendar(), [f"windows: has more than {MOST_ROWS} rows"]
+        return Calendar(), [f"windows: has more than {MOST_ROWS} rows; remove some"]
     rows = tuple(_rows(given, problems))
     names = [row.name for row in rows]
     problems += [
@@ -72,7 +72,7 @@ def _row(row: WindowFields) -> WindowRow:
     if len(texts) > MOST:
         raise ValueError(f"has more than {MOST} windows; make two rows of it")
     if denies and row.last_start:
-        raise ValueError("last-start: is for a row with allow")
+        raise ValueError("last-start: is for a row with allow; remove it")
     last = timedelta()
     if row.last_start:
         try:

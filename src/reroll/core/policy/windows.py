@@ -48,8 +48,8 @@ def parse_windows(text: str) -> Windows:
 def parse_name(text: str) -> str:
     if not _is_name(text):
         raise ValueError(
-            f"{text[:80]!r} cannot be the name of a window: small letters, digits and `-`, and no "
-            "day of the week"
+            f"{text[:80]!r} cannot be the name of a window; use small letters, digits and `-`, and "
+            "no word of windows, such as `daily`, `always` or a day"
         )
     return text
 
@@ -76,7 +76,7 @@ def _is_name(text: str) -> bool:
 def _zoned(said: str, usual: str) -> tuple[str, str]:
     """What is left without its zone, and the zone."""
     rest, _, last = said.rpartition(" ")
-    is_time = _ONCE.fullmatch(said) or ":" in last or not rest
+    is_time = _ONCE.fullmatch(said) or ":" in last or last[:1].isdigit() or not rest
     when, name = (said, usual) if is_time else (rest, last)
     if zone(name) is None:
         raise ValueError(
@@ -131,7 +131,10 @@ def _hours(text: str) -> tuple[int, int, bool]:
 def _minute(hours: str, minutes: str, most: int) -> int:
     minute = int(hours) * 60 + int(minutes)
     if int(minutes) > 59 or minute > most:
-        raise ValueError(f"has the time {hours}:{minutes}, which no clock shows")
+        raise ValueError(
+            f"has the time {hours}:{minutes}, which no clock shows; write one up to "
+            f"{most // 60:02}:{most % 60:02}"
+        )
     return minute
 
 
@@ -141,7 +144,7 @@ def whole_minutes(text: str, most: int) -> int:
     minutes, left = divmod(duration or timedelta(), timedelta(minutes=1))
     if duration is None or left or not 1 <= minutes <= most:
         raise ValueError(
-            f"has the duration {text[:40]!r}; write whole minutes, at most a week, e.g. "
+            f"has the duration {text[:40]!r}; write whole minutes, at most {most // 60}h, e.g. "
             '"3h" or "90m"'
         )
     return minutes
@@ -153,11 +156,11 @@ def _once(said: str, first: str, last: str | None) -> Window:
     try:
         begins, ends = datetime.fromisoformat(first), datetime.fromisoformat(last or first)
     except ValueError:
-        raise ValueError("has a date that no calendar shows") from None
+        raise ValueError("has a date that no calendar shows; write e.g. 2026-12-24") from None
     if not 1970 < begins.year <= ends.year < 9000:
-        raise ValueError("has a year that is too far away")
+        raise ValueError("has a year that is too far away; write one from 1971 on")
     if len(last or first) == _DAY_ONLY:
         ends += timedelta(days=1)  # The last day is a part of it.
     if begins >= ends:
-        raise ValueError("ends before it begins")
+        raise ValueError("ends before it begins; write the earlier one first")
     return Window(said, UTC, first=begins, last=ends)

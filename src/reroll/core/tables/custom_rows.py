@@ -10,6 +10,7 @@ from typing import Annotated, Any, NamedTuple, TypeVar, get_args, get_type_hints
 import msgspec
 
 from reroll.core.tables.kinds import EACH, HASH, Path
+from reroll.core.tables.row_errors import sentence
 
 T = TypeVar("T")
 _STEP = re.compile(r"(?P<name>[^.\[\]\s/~]+)(?P<each>\[\*?\])?")
@@ -206,9 +207,9 @@ def converted(row: Mapping[str, Any], where: str, type_: type[T], problems: list
         try:
             values[field.name] = msgspec.convert(row[name], hints[field.name])
         except msgspec.ValidationError as error:
-            told = str(error).replace(" - at `$", f" - at `{name}")
+            told = sentence(error, name, hints[field.name])
             if name in _EXAMPLES:
-                told = f"{row[name]!r:.80} cannot be one; write e.g. {_EXAMPLES[name]}"
-            wrong.append(f"{where}: {name}: {told}")
+                told = f"{name}: {row[name]!r:.80} cannot be one; write e.g. {_EXAMPLES[name]}"
+            wrong.append(f"{where}: {told}")
     problems += wrong
     return None if wrong else type_(**values)

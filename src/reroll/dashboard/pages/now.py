@@ -14,6 +14,10 @@ from reroll.dashboard.schema import ChangeUnderWay, Chip, Need, NowPage, Ref, Ro
 CHANGES = 20
 CHIPS = 24
 """Chips of one wave that are drawn."""
+QUIET = frozenset(("healthy", "next"))
+"""Stages that say nothing which the counts do not say."""
+FEW = 6
+"""Chips of those in a wave that has more than are drawn."""
 ROLLS = 24
 _URGENT = ("failed", "stuck", "rollback failed", "rolled back", "under way", "held", "next")
 """Stages, those that are drawn first at the front."""
@@ -115,10 +119,19 @@ def change_under_way(
         stopped=change["stopped"],
         counts=change["counts"],
         waves=[
-            Wave(number=number, total=len(all_), workloads=sorted(all_, key=_urgency)[:chips])
+            Wave(number=number, total=len(all_), workloads=_drawn(all_, chips))
             for number, all_ in sorted(waves.items())
         ],
     )
+
+
+def _drawn(wave: list[Chip], most: int) -> list[Chip]:
+    first = sorted(wave, key=_urgency)
+    if len(first) <= most:
+        return first
+    loud = [one for one in first if one.stage not in QUIET]
+    quiet = [one for one in first if one.stage in QUIET]
+    return (loud + quiet[:FEW])[:most]
 
 
 def _chip(one: Facts, known: Facts | None) -> Chip:

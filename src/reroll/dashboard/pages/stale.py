@@ -17,11 +17,11 @@ async def stale_page(desk: Desk, query: Query) -> StalePage:
     told = await desk.ask("audit", AUDIT_FOR, lambda cluster: cluster.audit())
     pods = [one for one in told["pods"] if query.namespace in {"", one["namespace"]}]
     shown, paging = paged(stale_rows(pods), query)
-    running = [one for one in pods if one["running"]]
+    running = told["running"]
     return StalePage(
         rows=shown,
-        running=len(running),
-        stale=sum(one["stale"] for one in running),
+        running=running.get(query.namespace, 0) if query.namespace else sum(running.values()),
+        stale=sum(one["stale"] for one in pods if one["running"]),
         paging=paging,
         problems=list(told["problems"]),
     )

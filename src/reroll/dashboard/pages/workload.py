@@ -1,5 +1,6 @@
 """One workload: what `explain`, `history` and `revisions` tell of it, and what can be done."""
 
+import asyncio
 from typing import Any, NamedTuple
 
 from reroll.answers.errors import AnswerError
@@ -31,15 +32,17 @@ async def workload_page(desk: Desk, seen: Overview, key: Key) -> WorkloadPage | 
     kind = seen.kinds.get(key.kind)
     if kind is None or key not in seen.graph.workloads:
         return None
-    told = await desk.ask(("explain", key), FRESH, lambda cluster: cluster.explain(key))
+    told, past, revised = await asyncio.gather(
+        desk.ask(("explain", key), FRESH, lambda cluster: cluster.explain(key)),
+        desk.ask(("past", key), PAST_FOR, lambda cluster: cluster.past(key)),
+        _revisions(desk, kind, key),
+    )
     if told is None:
         return None
-    past = await desk.ask(("past", key), PAST_FOR, lambda cluster: cluster.past(key))
     may = await desk.may_get(named_secrets((), told["sources"]))
     resource = resources.of(kind)
     [allowed] = await desk.may_change([(resource, key.namespace)])
     why = "" if allowed else lacking("patch", resource, key.namespace)
-    revised = await _revisions(desk, kind, key)
     back = ways_back(revised.lines, told, why)
     return WorkloadPage(
         workload=Ref.of(key),

@@ -20,29 +20,44 @@
   const opened = (main) => [...main.querySelectorAll("details")].map((one) => one.open);
   const address = (node) => node && node.getAttribute && node.getAttribute("href");
 
+  // Who asks with patience is answered when the page is made, and not before.
+  const PATIENT = { Accept: "text/html", "Reroll-Patient": "yes" };
+  const isMoment = (node) => node.querySelector("[data-moment]") !== null;
+  const fetched = async () => {
+    try {
+      const answer = await fetch(location.href, { headers: PATIENT });
+      if (!answer.ok && !isMoment(document)) return null;
+      return new DOMParser().parseFromString(await answer.text(), "text/html");
+    } catch {
+      return null;
+    }
+  };
+
+  let isDrawing = false;
   const redraw = async () => {
     due = true;
-    if (isBusy()) return;
+    if (isDrawing || isBusy()) return;
     due = false;
     if (document.querySelector("[data-problem]")) {
       location.reload();
       return;
     }
-    let text;
-    try {
-      const answer = await fetch(location.href, { headers: { Accept: "text/html" } });
-      if (!answer.ok) return;
-      text = await answer.text();
-    } catch {
-      return;
-    }
+    isDrawing = true;
+    const page = await fetched();
+    isDrawing = false;
     if (isBusy()) {
       due = true;
       return;
     }
-    const fresh = new DOMParser().parseFromString(text, "text/html").getElementById("main");
+    if (page && page.getElementById("main") && !isMoment(page)) draw(page);
+    else if (isMoment(document)) setTimeout(redraw, 2000);
+    if (due) redraw();
+  };
+  const draw = (page) => {
+    const fresh = page.getElementById("main");
     const main = document.getElementById("main");
-    if (!fresh) return;
+    document.title = page.title;
+    document.getElementById("api").replaceChildren(...page.getElementById("api").childNodes);
     const open = opened(main);
     const href = address(document.activeElement);
     const scrolled = [...main.querySelectorAll(".waves, .picture")].map((one) => [one.scrollLeft, one.scrollTop]);
@@ -103,6 +118,7 @@
   setInterval(ask, ASK);
   document.addEventListener("visibilitychange", listen);
   listen();
+  if (isMoment(document)) redraw();
   document.addEventListener("focusout", () => setTimeout(() => { if (due) redraw(); }, 200));
 
   // Keys: / finds, j and k go through the links of the page, Escape leaves a field.

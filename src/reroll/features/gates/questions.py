@@ -24,12 +24,15 @@ from reroll.core.policy.gate_rows import VARIABLE
 from reroll.core.tables.limits import GATE_ANSWER
 from reroll.engine.gates import GateId
 from reroll.http.errors import HttpError
-from reroll.http.fetch import Outgoing, Route, send
+from reroll.http.fetch import Answer, Outgoing, Route, send
 
 _FORM = ("Content-Type", "application/x-www-form-urlencoded")
 _JSON = ("Content-Type", "application/json")
 FIRING = Matcher("alertstate", "=", "firing")
 _LONGEST_TOKEN = 64 * 1024
+_BEARER = "Bearer "
+_PART = 16
+"""Characters of a token by which it is known again where it was cut."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +64,10 @@ async def measure(gate: Gate, one: GateId, env: Mapping[str, str]) -> Measured:
         answer = await send(request, route)
     except (HttpError, ValueError) as problem:
         return unknown(str(problem))
+    return _untold(_measured(gate, answer), token)
+
+
+def _measured(gate: Gate, answer: Answer) -> Measured:
     if isinstance(gate.question, Webhook):
         return gate_answers.of_webhook(answer.status)
     if not answer.is_whole:
@@ -69,6 +76,14 @@ async def measure(gate: Gate, one: GateId, env: Mapping[str, str]) -> Measured:
         return gate_answers.of_query(gate.question, answer.status, answer.body)
     is_alertmanager = isinstance(gate.question, Alerts) and gate.question.is_alertmanager
     return gate_answers.of_alerts(answer.status, answer.body, is_alertmanager=is_alertmanager)
+
+
+def _untold(found: Measured, token: tuple[tuple[str, str], ...]) -> Measured:
+    """Without the words of a server that repeats the token that it was sent."""
+    if any(value.removeprefix(_BEARER)[:_PART] in found.why for _, value in token):
+        why = "its answer repeats the token that it was sent"
+        return msgspec.structs.replace(found, why=why)
+    return found
 
 
 def question(gate: Gate, one: GateId) -> Asked:
@@ -138,4 +153,4 @@ def _token(server: Server) -> tuple[tuple[str, str], ...]:
         raise ValueError(f"its token-file {server.token_file} cannot be read: {why}") from None
     if not token or not token.isascii() or not token.isprintable():
         raise ValueError(f"its token-file {server.token_file} holds no token")
-    return (("Authorization", f"Bearer {token}"),)
+    return (("Authorization", f"{_BEARER}{token}"),)

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 from reroll.clock import Clock
 from reroll.core.policy.notice import Notice
-from reroll.core.policy.receivers import EmailTo, SlackTo
+from reroll.core.policy.receivers import URL, EmailTo, SlackTo
 from reroll.features.notices.bulletin import Bulletin
 from reroll.features.notices.receivers.chats import slack_answer
 from reroll.features.notices.receivers.parcel import Parcel
@@ -119,7 +119,11 @@ def _address(to: Any) -> str:
     if isinstance(to, SlackTo) and to.token_file:
         return to.api
     file = getattr(to, "webhook_file", "") or getattr(to, "url_file", "")
-    return _secret(file) if file else str(to.url)
+    if not file:
+        return str(to.url)
+    if not URL.fullmatch(found := _secret(file)):
+        raise NotSent(f"{file} holds no http:// or https:// URL without a user in it; correct it")
+    return found
 
 
 def _joined(address: str, path: str) -> str:

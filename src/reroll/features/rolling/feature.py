@@ -10,9 +10,11 @@ from reroll.controller.bus import Bus
 from reroll.controller.logs import Log
 from reroll.controller.pace import Backoff, Pacer
 from reroll.controller.queue import Queue
+from reroll.controller.report import Result
 from reroll.controller.stranded import Stranded
 from reroll.controller.worker import Worker
 from reroll.core.model.key import Key
+from reroll.core.tables.reasons import Reason
 from reroll.engine.cluster_hold import ClusterHold, place_of
 from reroll.engine.executor import Executor
 from reroll.engine.observer import Observer
@@ -48,7 +50,10 @@ class Rolling:
         self, client: Client, clock: Clock, settings: Settings, bus: Bus, home: str
     ) -> None:
         self._settings, self._bus = settings, bus
-        self.queue: Queue[Key] = Queue(clock, share=NAMESPACE)
+        # A change that comes while hundreds are put on record finds workers, and an API server that
+        # answers in half the time; all of them are on record no later.
+        patient = max(1, settings.concurrency // 4)
+        self.queue: Queue[Key] = Queue(clock, share=NAMESPACE, patient=patient)
         self.observer = Observer(
             client, clock, settings, home, wake=self._wake, problem=_unreadable
         )
@@ -71,12 +76,12 @@ class Rolling:
         self._backup = RecordBackup(client, clock, self.observer.world, place, self._wake)
         self._stranded: Stranded[Key] = Stranded(client.outage, self._retry)
         self._acting = False
+        self._stores_known = asyncio.Event()
         self._late: dict[Key, asyncio.TimerHandle] = {}
         """Looks at rollouts that may take too long by then: nobody waits for them."""
 
     async def prepare(self) -> None:
         await self.observer.load_keys()
-        await self._watches.compare_stores()
 
     def stages(self) -> Iterator[list[Watch[Any]]]:
         silence = self._settings.watch_silence.total_seconds()
@@ -87,17 +92,25 @@ class Rolling:
     async def read(self) -> None:
         """Follow what the watches do not bring; on every replica."""
         async with asyncio.TaskGroup() as group:
+            group.create_task(self._compare_stores())
             if self._watches.row_checks:
                 group.create_task(self._watches.row_checks.run())
             group.create_task(self.observer.reader.run())
 
+    async def _compare_stores(self) -> None:
+        """While the watches list what there is: nothing depends on it before the first decision."""
+        await self._watches.compare_stores()
+        self._stores_known.set()
+
     async def act(self) -> None:
         """Roll; only where this replica is the leader."""
+        await self._stores_known.wait()
         self._acting = True
         try:
             await self._backup.load()
-            for key in self.observer.world.everything():
-                self.queue.add(key, urgent=False)
+            for key, tracked in tuple(self.observer.world.workloads.items()):
+                # What it uses changed while nobody led: it has waited long enough.
+                self.queue.add(key, urgent=tracked.waiting_since is not None)
             async with asyncio.TaskGroup() as group:
                 if "Job" in self.observer.kinds and self._executor.strategies.may_recreate:
                     places = self._settings.namespaces or (None,)
@@ -137,8 +150,8 @@ class Rolling:
 
     def _changed(self, key: Key, urgent: bool) -> None:
         """It probably rolls: where many do, it is looked at when its turn has come, not before."""
-        if not self._acting:
-            return
+        if not self._acting or self._pacer.recurs(key, Write.ROLL):
+            return  # It is in the line already, and that is told.
         if self._pacer.admit(key, Write.ROLL):
             self.queue.add(key, urgent=urgent)
         else:
@@ -157,6 +170,8 @@ class Rolling:
     def _publish(self, key: Key, outcome: Outcome) -> float | None:
         for report in outcome.reports:
             self._bus.publish(report)
+            if report.reason is Reason.ADOPTED and report.result is Result.DONE:
+                self._backup.adopted(key)
         self._stranded.ended(key, outcome.error)
         if outcome.gone:
             self._bus.forget(key)

@@ -5,8 +5,10 @@ import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from reroll.cli.errors import Exit
-from reroll_dev import binaries
+from reroll.cli.errors import CommandError, Exit
+from reroll_dev import binaries, kubernetes
+from reroll_dev.errors import DevClusterError
+from reroll_dev.kubernetes import Minor
 from reroll_dev.neighbours import table
 from reroll_dev.node import nft, requirements
 from reroll_dev.progress import Progress
@@ -17,6 +19,7 @@ EVERYTHING = tuple(row.name for row in binaries.BINARIES)
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_words(parser, "names", "NAME", (*EVERYTHING, *binaries.NODE, *binaries.PROMETHEUS))
+    add_version(parser)
     parser.add_argument("--all", action="store_true", help="also what only some tests need")
     parser.add_argument("--node", action="store_true", help="what a real node needs")
     parser.add_argument("--prometheus", action="store_true", help="Prometheus and Alertmanager")
@@ -30,10 +33,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace, progress: Progress) -> int:
+    check_version(args)
     if args.node:
         requirements.require(os.environ)
     names = _names(args)
-    found: dict[str, Path] = binaries.ensure(names, env=os.environ, progress=progress)
+    found: dict[str, Path] = binaries.ensure(
+        names, env=os.environ, progress=progress, binaries=binaries.of(args.kubernetes)
+    )
     if args.node:
         found |= nft.ensure(env=os.environ, progress=progress)
     assets = [ROLLOUTS_CRDS] if ROLLOUTS in names else []
@@ -65,6 +71,30 @@ def neighbours(text: str) -> tuple[table.Neighbour, ...]:
         known = ", ".join(table.NAMES)
         raise argparse.ArgumentTypeError(f"there is no {', '.join(unknown)}; there is {known}")
     return tuple(row for row in table.NEIGHBOURS if row.name in names)
+
+
+def add_version(parser: argparse.ArgumentParser) -> None:
+    known = ", ".join(kubernetes.NAMES)
+    parser.add_argument(
+        "--kubernetes", type=_minor, metavar="MINOR", help=f"of this version: {known}"
+    )
+
+
+def check_version(args: argparse.Namespace) -> None:
+    if args.node and args.kubernetes and not args.kubernetes.is_newest:
+        newest, asked = kubernetes.NEWEST.name, args.kubernetes.name
+        raise CommandError(
+            f"a real node is of Kubernetes {newest}, and a kubelet must not be newer than its API"
+            f" server, which would be {asked}; leave out --node or --kubernetes",
+            Exit.USAGE,
+        )
+
+
+def _minor(text: str) -> Minor:
+    try:
+        return kubernetes.named(text)
+    except DevClusterError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
 
 
 def add_words(

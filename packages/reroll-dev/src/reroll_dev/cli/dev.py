@@ -19,6 +19,7 @@ from reroll_dev import binaries, monitoring
 from reroll_dev.cli import beside, build, image
 from reroll_dev.cluster import DevCluster, Phase, Row, Status
 from reroll_dev.errors import DevClusterError
+from reroll_dev.kubernetes import Switches
 from reroll_dev.layout import default_folder
 from reroll_dev.logs import AUDIT, follow, show
 from reroll_dev.neighbours.table import PROCESSES as NEIGHBOURS
@@ -68,7 +69,8 @@ def _up(args: argparse.Namespace, progress: Progress) -> int:
     if args.node:
         requirements.require(os.environ)
         names += binaries.NODE
-    programs = binaries.ensure(names, env=os.environ, progress=progress)
+    rows = binaries.of(args.kubernetes)
+    programs = binaries.ensure(names, env=os.environ, progress=progress, binaries=rows)
     if args.node:
         programs |= nft.ensure(env=os.environ, progress=progress)
     cluster = _cluster(args, progress)
@@ -83,9 +85,12 @@ def _up(args: argparse.Namespace, progress: Progress) -> int:
 def _options(args: argparse.Namespace) -> Options:
     if args.nodes == 0 and not args.node:
         raise CommandError("--nodes 0 leaves no node at all; add --node", Exit.USAGE)
+    build.check_version(args)
     usual = 0 if args.node else Options().nodes
     nodes = usual if args.nodes is None else args.nodes
-    return Options(nodes=nodes, port=args.port, node=args.node)
+    minor = args.kubernetes.name if args.kubernetes else ""
+    switches = Switches(args.feature_gates, args.runtime_config)
+    return Options(nodes, args.port, node=args.node, kubernetes=minor, switches=switches)
 
 
 def _down(args: argparse.Namespace, progress: Progress) -> int:
@@ -155,6 +160,14 @@ def _add_up(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--node", action="store_true", help="with a real one, on which pods run")
     parser.add_argument("--port", type=_number(1, 65535), help="of the API server")
+    build.add_version(parser)
+    for name, example in (
+        ("--feature-gates", "WatchList=false"),
+        ("--runtime-config", "api/beta=true"),
+    ):
+        parser.add_argument(
+            name, default="", metavar="NAME=BOOL,…", help=f"of the API server, e.g. {example}"
+        )
     beside.add_arguments(parser)
 
 

@@ -16,6 +16,7 @@ from reroll_dev.node import cgroups, nft
 
 CAPABILITIES = {"CAP_NET_ADMIN": 12, "CAP_SYS_CHROOT": 18, "CAP_SYS_ADMIN": 21}
 PROC = Path("/proc")
+MODULES = Path("/lib/modules")
 
 Env = Mapping[str, str]
 
@@ -69,9 +70,15 @@ def _no_nft(env: Env) -> str:
 
 
 def _no_overlay(_env: Env) -> str:
-    if "overlay" in (PROC / "filesystems").read_text().split():
+    """Where it is a module, the kernel loads it for the first one who mounts it."""
+    modules = MODULES / platform.release() / "modules.dep"
+    is_module = modules.is_file() and "/overlay.ko" in modules.read_text()
+    if is_module or "overlay" in (PROC / "filesystems").read_text().split():
         return ""
-    return "this kernel has no overlay file system: load it (modprobe overlay)"
+    return (
+        "this kernel has no overlay file system: load its module (modprobe overlay), or use a"
+        " kernel that has it"
+    )
 
 
 def _no_cgroups(_env: Env) -> str:
