@@ -59,7 +59,7 @@ test-prometheus: control-plane ## The tests with a real Prometheus and Alertmana
 	@echo "the tests with a Prometheus ran"
 
 .PHONY: test-neighbours
-test-neighbours: control-plane ## The tests with Argo CD, cert-manager and Sealed Secrets, which it builds the first time
+test-neighbours: control-plane ## The tests with Argo CD, Flux, cert-manager and others, which it builds the first time
 	reroll dev build --neighbours all || { echo "make: the tests with neighbours did NOT run: see above" >&2; exit 1; }
 	pytest -n 2 --dist worksteal -m neighbours tests/neighbours $(ARGS)
 	@echo "the tests with neighbours ran"

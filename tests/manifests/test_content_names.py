@@ -45,6 +45,32 @@ def test_a_source_becomes_an_immutable_content_of_its_name() -> None:
     assert found["metadata"]["annotations"] == KEPT_BY_TOOLS
 
 
+@pytest.mark.parametrize(
+    ("options", "written"),
+    [
+        ("ServerSideApply=true", "ServerSideApply=true,Prune=false"),
+        ("Validate=false, Force=true", "Validate=false,Force=true,Prune=false"),
+        ("Prune=true", "Prune=true"),
+        ("", "Prune=false"),
+    ],
+)
+def test_options_for_argo_cd_that_a_source_has_stay_beside_ours(options: str, written: str) -> None:
+    own = {"argocd.argoproj.io/sync-options": options, "helm.sh/resource-policy": "delete"}
+    found = pick(named(configmap(annotations=own)), "ConfigMap")
+    assert found["metadata"]["annotations"] == {
+        **KEPT_BY_TOOLS,
+        "argocd.argoproj.io/sync-options": written,
+        "helm.sh/resource-policy": "delete",
+    }
+
+
+def test_argo_cd_is_not_out_of_sync_for_a_content_that_the_deploy_has_no_more() -> None:
+    """What it may not prune, it else tells as a difference for ever."""
+    found = pick(named(configmap()), "ConfigMap")["metadata"]["annotations"]
+    assert found["argocd.argoproj.io/sync-options"] == "Prune=false"
+    assert found["argocd.argoproj.io/compare-options"] == "IgnoreExtraneous"
+
+
 def test_the_name_changes_with_the_content_only_and_comes_back() -> None:
     first = name_of(named(configmap()))
     assert name_of(named(configmap(data={"a": "2"}))) != first

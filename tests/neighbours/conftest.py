@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from tests.neighbours.argo import Application
+from tests.neighbours.kustomizations import Kustomization
 from tests.scenarios.conftest import *  # noqa: F403
 from tests.scenarios.stage import Stage
 from tests.support.fixtures_neighbours import Running
@@ -25,5 +26,15 @@ def argocd(
 ) -> Iterator[Application]:
     neighbour("argocd")
     one = Application(stage, repository)
+    yield one
+    one.delete()
+
+
+@pytest.fixture
+def flux(
+    neighbour: Callable[[str], Running], stage: Stage, repository: Repository
+) -> Iterator[Kustomization]:
+    neighbour("flux")
+    one = Kustomization(stage, repository)
     yield one
     one.delete()

@@ -7,16 +7,14 @@ from tests.support import build
 from tests.support.build import Object
 
 
-def config(colour: str = "") -> Object:
-    return build.configmap("app", {"COLOUR": colour})
+def config(colour: str = "", name: str = "app") -> Object:
+    return build.configmap(name, {"COLOUR": colour})
 
 
-def web(image: str = "1", **more: Any) -> Object:
+def web(image: str = "1", uses: str = "configmap/app", **more: Any) -> Object:
     container = {"image": f"example.invalid/app:{image}"}
     annotations = {**ENABLED, **more.pop("annotations", {})}
-    return build.deployment(
-        uses="configmap/app", annotations=annotations, container=container, **more
-    )
+    return build.deployment(uses=uses, annotations=annotations, container=container, **more)
 
 
 def colour(stage: Stage) -> str:
@@ -26,3 +24,9 @@ def colour(stage: Stage) -> str:
 def image(stage: Stage) -> str:
     [container] = stage.template(web())["spec"]["containers"]
     return str(container["image"]).rpartition(":")[2]
+
+
+def used(stage: Stage) -> str:
+    """The name of the ConfigMap in the template."""
+    [container] = stage.template(web())["spec"]["containers"]
+    return str(container["envFrom"][0]["configMapRef"]["name"])

@@ -60,12 +60,12 @@ def rollouts(stage: Stage, web: Object) -> int:
     return max(counts)
 
 
-def stays(holds: Callable[[], bool], what: str, seconds: float = QUIET) -> None:
+def stays(holds: Callable[[], bool], what: str, seconds: float = QUIET, every: float = 0.2) -> None:
     """For so long. A settling time, not a measurement."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         assert holds(), what
-        time.sleep(0.2)
+        time.sleep(every)
 
 
 def rolled_once(stage: Stage, web: Object, since: int) -> dict[str, Any]:

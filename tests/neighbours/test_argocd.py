@@ -90,6 +90,20 @@ def test_self_heal_takes_away_what_people_did_and_nothing_of_ours(
     stays(lambda: stage.record(web()) == record, "it rolls on", 3)
 
 
+def test_a_source_that_is_pruned_with_its_last_use_rolls_once(
+    stage: Stage, controller: Start, argocd: Application
+) -> None:
+    deployed(argocd, controller)
+    moved = web(uses="configmap/other")
+    revision = argocd.repository.commit(config("green", "other"), moved, without="configmap-app")
+    argocd.refresh()
+    argocd.at(revision)
+    stage.api.wait_gone(stage.path(config()), timeout=60)
+    stage.settled(web())
+    argocd.is_calm()
+    assert rollouts(stage, web()) == 2
+
+
 def test_a_restart_by_a_person_is_left_alone(
     stage: Stage, controller: Start, argocd: Application
 ) -> None:

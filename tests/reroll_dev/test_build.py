@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ from reroll_dev.errors import DevClusterError
 # Another process that ensures the toy's binary, for what only two processes can show.
 ENSURE = """
 import json, sys
+from dataclasses import replace
 from pathlib import Path
 from reroll_dev.binaries import ensure
 from reroll_dev.progress import PlainProgress
@@ -245,3 +247,17 @@ def _processes_mentioning(text):
         except (FileNotFoundError, ProcessLookupError):
             continue
     return found
+
+
+def test_a_dependency_is_built_with_our_files_in_place_of_its_own(tmp_path):
+    made = toy(tmp_path)
+    ours = made.module.folder / "instead"
+    ours.mkdir()
+    (ours / "lib.go").write_text('package lib\n\nvar Version = "ours"\n')
+    row = replace(made.binary(stamp=()), module=replace(made.module, trims=LIB))
+    path = ensure(["hello"], env=made.env, progress=Told(), binaries=[row])["hello"]
+    said = subprocess.run([path], capture_output=True, text=True, check=True).stderr
+    assert said == "ours"
+    assert sorted(entry.name for entry in path.parent.iterdir()) == [".ok", "hello"]
+    source = tmp_path / "modules" / f"{LIB}@{LIB_VERSION}" / "lib.go"
+    assert "unset" in source.read_text()

@@ -111,6 +111,8 @@ ELSEWHERE = {
     "guides/notices.md": "tests/scenarios/test_notices.py: receivers outside of the cluster",
     "guides/strategies.md": "tests/node/test_strategies.py: it has no command",
     "guides/with-argocd.md": "tests/neighbours/test_argocd.py: with an Argo CD",
+    "guides/with-flux.md": "tests/neighbours/test_flux.py: with a Flux",
+    "guides/with-external-secrets.md": "tests/neighbours/test_external_secrets.py: with one",
     "guides/with-cert-manager.md": "tests/neighbours/test_cert_manager.py: with a cert-manager",
     "guides/develop.md": "tests/reroll_dev: for contributors",
     "guides/release.md": "tests/release: for maintainers",

@@ -14,9 +14,9 @@ from reroll.core.model.digest import stamp
 from reroll.core.model.key import Key
 from reroll.core.model.reference import Reference
 from reroll.core.revisions.content_names import (
-    KEPT_BY_TOOLS,
     KUSTOMIZE_WILL,
     Scheme,
+    kept_by_tools,
     kustomize_hash,
     marks,
     proved,
@@ -184,11 +184,10 @@ def _edit(place: Place, value: Value) -> Edit:
 def _rename(made: ManifestObject, new: str) -> Iterator[Edit]:
     claim = made.claim()
     labels, annotations = marks(claim.plain if claim and _is_ours(made) else made.key.name)
-    kept = {n: v for n, v in KEPT_BY_TOOLS.items() if n not in made.annotations}
     puts: tuple[tuple[Path, Mapping[str, Value]], ...] = (
         (("metadata",), {"name": new}),
         (("metadata", "labels"), labels),
-        (("metadata", "annotations"), {**kept, **annotations}),
+        (("metadata", "annotations"), {**kept_by_tools(made.annotations), **annotations}),
         ((), {"immutable": True}),
     )
     for path, entries in puts:

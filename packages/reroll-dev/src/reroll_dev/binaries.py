@@ -163,7 +163,7 @@ def _make(
         if not rows:
             return made
         otherwise = f"set KUBEBUILDER_ASSETS to a folder that has {_listed(rows)}"
-        builder = _builder(module, work, env, progress, otherwise)
+        builder = _builder(module, work, env, progress, otherwise).trimmed()
         tags = sorted({tag for row in rows for tag in row.tags})
         builder.fetch([row.package for row in rows], tags)
         for row in rows:

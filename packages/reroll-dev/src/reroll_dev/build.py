@@ -7,7 +7,7 @@ has to be compiled: it fetches what is needed and no more, and its count makes t
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from reroll_dev.commands import Finished, ignore
@@ -15,6 +15,7 @@ from reroll_dev.failures import failure
 from reroll_dev.gomod import Module
 from reroll_dev.progress import Progress
 from reroll_dev.toolchain import Go
+from reroll_dev.trim import trimmed
 
 # Go fetches this many modules at once; two cores would mean two.
 _DOWNLOADS = "16"
@@ -31,6 +32,15 @@ class Builder:
     env: Mapping[str, str]
     progress: Progress
     otherwise: str
+    modfile: Path | None = None
+    """The go.mod to build with, if it is not the module's own."""
+
+    def trimmed(self) -> "Builder":
+        """Itself, or one that builds with what is trimmed of a dependency."""
+        if not self.module.trims:
+            return self
+        source = self.source(self.module.trims)
+        return replace(self, modfile=trimmed(self.module, source, self.work))
 
     def fetch(self, packages: Sequence[str], tags: Sequence[str] = ()) -> None:
         """Have every source that `packages` need on this machine, as built with these tags."""
@@ -66,7 +76,7 @@ class Builder:
                 done += bool(line) and " " not in line
                 step.count(min(done, total), total)
 
-            arguments = ("build", "-v", *flags, "-o", str(target), package)
+            arguments = ("build", "-v", *self._told, *flags, "-o", str(target), package)
             finished = self._go(*arguments, on_line=on_line, **settings)
             self._must(f"building {target.name} (go build {package})", finished)
             step.count(total, total)
@@ -81,8 +91,12 @@ class Builder:
         self._must(f"fetching {dependency}", finished)
         return Path(answer["Dir"])
 
+    @property
+    def _told(self) -> tuple[str, ...]:
+        return (f"-modfile={self.modfile}",) if self.modfile else ()
+
     def _list(self, packages: Sequence[str], on_line: Callable[[str], None] = ignore) -> Finished:
-        arguments = ("list", "-deps", "-f", _STALE, *packages)
+        arguments = ("list", *self._told, "-deps", "-f", _STALE, *packages)
         return self._go(*arguments, on_line=on_line, GOMAXPROCS=_DOWNLOADS)
 
     def _go(

@@ -48,6 +48,8 @@ class Module:
 
     name: str
     folder: Path
+    trims: str = ""
+    """A dependency that is built with some files of ours in place of its own."""
 
     def go_version(self) -> GoVersion:
         """The oldest Go that may build it."""

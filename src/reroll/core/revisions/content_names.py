@@ -19,15 +19,37 @@ COPY_OF = DOMAIN + "copy-of"
 CONTENT_OF = DOMAIN + "content-of"
 """The label with the plain name; the annotation with it too, where it is too long for a label."""
 
+_SYNC, _COMPARE = "argocd.argoproj.io/sync-options", "argocd.argoproj.io/compare-options"
+_OPTIONS = (_SYNC, _COMPARE)
+"""Annotations that say several things, with commas between them."""
 KEPT_BY_TOOLS = {
     "helm.sh/resource-policy": "keep",
-    "argocd.argoproj.io/sync-options": "Prune=false",
+    _SYNC: "Prune=false",
+    _COMPARE: "IgnoreExtraneous",
     "kustomize.toolkit.fluxcd.io/prune": "disabled",
 }
 """Annotations for a content-named config.
 
-A deploy that does not have it any more must not delete it: pods of the revisions before use it.
+A deploy that does not have it any more must not delete it: pods of the revisions before use it. Nor
+is Argo CD out of sync for that.
 """
+
+
+def kept_by_tools(own: Mapping[str, str]) -> dict[str, str]:
+    """Those to write on what has annotations of its own; a word of theirs about the same stays."""
+    found = {}
+    for name, value in KEPT_BY_TOOLS.items():
+        options = [option.strip() for option in own.get(name, "").split(",")]
+        if name not in own:
+            found[name] = value
+        elif name in _OPTIONS and _about(value) not in map(_about, options):
+            found[name] = ",".join([*filter(None, options), value])
+    return found
+
+
+def _about(option: str) -> str:
+    return option.partition("=")[0]
+
 
 KUSTOMIZE_WILL = "internal.config.kubernetes.io/needsHashSuffix"
 """The annotation of what kustomize's generators made and will name after its transformers ran."""

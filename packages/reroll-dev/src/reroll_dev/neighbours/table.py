@@ -108,6 +108,26 @@ def _of_argocd(place: Place) -> Mapping[str, str]:
     }
 
 
+def _artifacts(place: Place, port: int) -> tuple[str, ...]:
+    return (
+        *(f"--storage-addr=127.0.0.1:{port}", f"--storage-adv-addr=127.0.0.1:{port}"),
+        *(f"--storage-path={place.folder}", "--health-addr=0"),
+        *("--metrics-addr=0", "--log-level=error"),
+    )
+
+
+def _kustomizations(_place: Place, port: int) -> tuple[str, ...]:
+    return (f"--health-addr=127.0.0.1:{port}", "--metrics-addr=0", "--log-level=error")
+
+
+def _of_flux(place: Place) -> Mapping[str, str]:
+    return {"RUNTIME_NAMESPACE": "flux", "TMPDIR": str(place.folder)}
+
+
+def _external(_place: Place, port: int) -> tuple[str, ...]:
+    return (f"--live-addr=127.0.0.1:{port}", "--metrics-addr=0", "--loglevel=warn")
+
+
 def _of_part(kind: str, name: str, **fields: Any) -> Object:
     labels = {"app.kubernetes.io/part-of": "argocd", "app.kubernetes.io/name": name}
     meta = {"name": name, "namespace": "argocd", "labels": labels}
@@ -163,6 +183,27 @@ NEIGHBOURS: tuple[Neighbour, ...] = (
         objects=_ARGOCD_OBJECTS,
         # It asks of every commit by whom it is signed, also where nobody has to sign.
         scripts={"git-verify-wrapper.sh": "#!/bin/sh\nexit 0\n"},
+    ),
+    Neighbour(
+        "flux",
+        "Flux's kustomize-controller",
+        programs.FLUX,
+        programs.KUSTOMIZATIONS,
+        (
+            Part("source-controller", "source-controller", _artifacts, "", _of_flux),
+            Part(
+                "kustomize-controller", "kustomize-controller", _kustomizations, "/readyz", _of_flux
+            ),
+        ),
+        ("flux-source-crds.yaml", "flux-kustomize-crds.yaml"),
+    ),
+    Neighbour(
+        "external-secrets",
+        "External Secrets Operator",
+        programs.EXTERNAL_SECRETS,
+        programs.EXTERNAL,
+        (Part("external-secrets", "external-secrets", _external),),
+        ("external-secrets-crds.yaml",),
     ),
 )
 NAMES = tuple(row.name for row in NEIGHBOURS)
