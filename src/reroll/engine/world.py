@@ -209,9 +209,8 @@ class World:
         return news and (self._is_judged(kind, tracked) or self._is_over(key, before, is_left))
 
     def _is_judged(self, kind: Kind, tracked: Tracked) -> bool:
-        if self.propagation.governs(tracked.workload.key):
-            return True
-        return is_within(kind, tracked.workload, tracked.policy)
+        one = tracked.workload
+        return self.propagation.governs(one.key) or is_within(kind, one, tracked.policy)
 
     def _is_over(self, key: Key, before: Health | None, is_left: bool) -> bool:
         """Whether a rollout that nobody judges failed, or recovered; that one succeeded is told."""
