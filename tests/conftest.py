@@ -123,14 +123,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 def _mark_further_cases(items: list[pytest.Item]) -> None:
     """Of a test marked `thorough`, the first case is in every run, and the others are slow."""
-    seen: set[tuple[Path, str]] = set()
     for item in items:
         if item.get_closest_marker("thorough") is None:
             continue
-        test = item.path, item.name.partition("[")[0]
-        if test in seen:
+        case = getattr(item, "callspec", None)
+        if case is not None and any(case.indices.values()):  # Whatever order they are in by now.
             item.add_marker(pytest.mark.slow)
-        seen.add(test)
 
 
 def _stay_on_this_machine(event: str, args: tuple[Any, ...]) -> None:

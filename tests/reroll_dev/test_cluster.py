@@ -129,7 +129,7 @@ def test_a_port_that_was_taken_in_between_is_replaced(
         taken.listen()
         ports = iter([taken.getsockname()[1], free := processes.free_port()])
         monkeypatch.setattr(processes, "free_port", lambda: next(ports))
-        process = begun._serve("etcd", begun._etcd, begun._is_healthy)
+        process = begun.serve("etcd", begun._etcd, begun._is_healthy)
 
     assert process.port == free
     assert begun.state.processes == (process,)
@@ -270,7 +270,7 @@ def test_an_addition_that_does_not_start_leaves_the_cluster_as_it_was(
     state = replace(State.empty(), ready=True, processes=(sleeper,))
     begun = Start(new.layout, fake(tmp_path, "echo no; exit 1"), state)
     with pytest.raises(DevClusterError, match="addition ended with exit code 1"):
-        begun._serve("addition", lambda port: [str(tmp_path / "program")], lambda port: False)
+        begun.serve("addition", lambda port: [str(tmp_path / "program")], lambda port: False)
 
     assert begun.state == state
     assert new.status().phase is Phase.UP
