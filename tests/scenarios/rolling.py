@@ -24,17 +24,19 @@ def that_fails(stage: Stage, manifest: Object, fail: str = "unready") -> Object:
     template = manifest["spec"]["template"]["metadata"]
     template.setdefault("annotations", {})[FAIL] = fail
     stage.make(manifest)
-    done: set[str] = set()
+    heal(stage, manifest)
+    return manifest
+
+
+def heal(stage: Stage, manifest: Object) -> None:
+    """The pods that are there, and those that come until its rollout is over, get ready."""
 
     def healed() -> bool:
         """One by one: a StatefulSet waits for each."""
         for pod in stage.pods(manifest):
-            name = pod["metadata"]["name"]
-            if name not in done:
-                path = path_to("Pod", name, stage.namespace)
+            if FAIL in pod["metadata"].get("annotations", {}):
+                path = path_to("Pod", pod["metadata"]["name"], stage.namespace)
                 stage.api.patch(path, {"metadata": {"annotations": {FAIL: None}}})
-                done.add(name)
         return is_settled(stage.get(manifest))
 
     eventually(healed, "its pods are ready")
-    return manifest

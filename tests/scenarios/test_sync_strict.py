@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from tests.scenarios.revised import REVISIONS
-from tests.scenarios.rolling import Command, a_web, that_fails
+from tests.scenarios.rolling import Command, a_web, heal, that_fails
 from tests.scenarios.stage import ENABLED, Controller, Stage, a, alone, eventually
 from tests.support import build
 from tests.support.build import FAIL
@@ -246,7 +246,8 @@ def test_a_failed_pipeline_that_is_run_again_fails_again(
     web["metadata"]["annotations"] = dict(annotations)
     that_fails(stage, web, "crashloop")
     sync()
-    sync("--wait")
+    heal(stage, web)  # The first pin is a roll.
+    assert sync("--wait").code == Exit.OK
     stage.change("ConfigMap", "app", key="broken")
     assert sync(*LONG, "--rollback-on-failure").code == Exit.ROLLED_BACK
 
