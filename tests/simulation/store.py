@@ -45,8 +45,7 @@ class Store:
         metadata = document["metadata"]
         place = metadata.get("namespace", ""), metadata["name"]
         before = self.all(plural).get(place)
-        same_spec = before is not None and before.get("spec") == document.get("spec")
-        generation = before["metadata"]["generation"] + (not same_spec) if before else 1
+        generation = before["metadata"]["generation"] + _is_newer(before, document) if before else 1
         after = {
             **document,
             "metadata": {
@@ -167,3 +166,9 @@ _VERBS = {
     "patch": Store._patch,
     "delete": Store._delete,
 }
+
+
+def _is_newer(before: Document, after: Document) -> bool:
+    """Of Deployments, annotations count for the generation too, as the API server has it."""
+    notes = [one["metadata"].get("annotations") or {} for one in (before, after)]
+    return before.get("spec") != after.get("spec") or notes[0] != notes[1]

@@ -4,11 +4,16 @@
 """
 
 import random
+from datetime import timedelta
+from itertools import pairwise
 
 import pytest
+from tests.simulation.model import Model
 from tests.simulation.stories import ACTS, LIMITS, Step, Story, tell
+from tests.simulation.virtual_time import run
 
 from reroll.core.model.pace import Limits
+from reroll.settings.table import Settings
 
 ONCE_BROKEN = (72, 92, 94, 98, 446, 678, 1094, 1242, 2024, 2446, 2924, 3296, 6250, 8364, 8393)
 """Stories that found a defect: a turn that was lost, two that waited for each other, a change that
@@ -89,3 +94,29 @@ def test_a_template_of_another_writer_is_no_verdict_on_our_content(content: str,
     for seed in range(3):
         pace = {"max_parallel": "2", "on_failure": "rollback", "soak": "3s", "deadline": "10s"}
         tell(Story(size=3, pace=pace, standby=seed == 2, steps=steps, seed=seed))
+
+
+def test_a_change_right_after_writes_that_nobody_saw_yet_still_goes_to_one_first() -> None:
+    """The controllers of Kubernetes see a written annotation later, and no pod changes for it."""
+    assert run(_changed_at_once(8)) == [1, 2, 4, 1]
+
+
+async def _changed_at_once(size: int) -> list[int]:
+    """How many rolled in each round."""
+    model = Model(Settings(debounce=timedelta()), seed=1)
+    model.source()
+    for number in range(size):
+        model.workload(f"web-{number}", max_parallel="doubling")
+    await model.start()
+    await model.settle()
+    for name in model.names():
+        model.annotate(name, team="shop")
+    model.change("v1")
+    await model.settle()
+    times = sorted(roll.at for roll in model.laws.rolls)
+    rounds = [1]
+    for before, after in pairwise(times):
+        if after - before > 0.5:  # A pod takes a second at least to start.
+            rounds.append(0)
+        rounds[-1] += 1
+    return rounds

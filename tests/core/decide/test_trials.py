@@ -45,7 +45,7 @@ from reroll.core.model.key import Key
 from reroll.core.model.moment import Moment
 from reroll.core.model.pace import Limits, OnFailure, Pace, SourcePace
 from reroll.core.model.record import Record, Trial
-from reroll.core.observe.health import Health, State
+from reroll.core.observe.health import UNNOTICED, Health, State
 from reroll.core.observe.snapshot import RolloutFacts
 from reroll.core.observe.spread import Spread, Traffic
 from reroll.core.policy.policy import Hold
@@ -141,6 +141,17 @@ def test_one_that_is_sick_before_the_roll_is_no_evidence_and_not_good() -> None:
     assert plan.record is not None
     assert plan.record.trial == Trial([ENTRY], sick=True)
     assert plan.record.good is None
+
+
+@pytest.mark.parametrize(("ready", "sick"), [(2, False), (1, True)])
+def test_a_write_that_its_controller_has_not_seen_yet_is_no_sickness(
+    ready: int, sick: bool
+) -> None:
+    """A record of ours is such a write: of a Deployment, annotations are a new generation."""
+    unseen = RolloutFacts(Health(State.GOES_ON, UNNOTICED, 2, 0, ready, replacing=True))
+    plan = looked({APP: TWO}, record({APP: ONE}, pins(ONE)), pins(ONE), rollout=unseen)
+    assert plan.record is not None
+    assert plan.record.trial == Trial([ENTRY], sick=sick)
 
 
 # The way back

@@ -72,4 +72,8 @@ def _is_well(case: Case) -> bool:
     facts = case.snapshot.rollout
     if case.snapshot.staged:
         return True  # Its health is that of its canary, which is what is on trial.
-    return facts is None or facts.health.state is State.DONE
+    if facts is None:
+        return True
+    if facts.health.is_unnoticed:
+        return facts.health.ready >= facts.health.total
+    return facts.health.state is State.DONE

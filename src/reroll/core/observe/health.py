@@ -49,16 +49,21 @@ class Health(msgspec.Struct, frozen=True, gc=False):
         return self.state is not State.GOES_ON
 
     @property
+    def is_unnoticed(self) -> bool:
+        """Its controller has not seen the last write, which may be one of a record alone."""
+        return self.message == UNNOTICED
+
+    @property
     def replaces(self) -> bool:
         """Whether pods are seen to be replaced: a change that nobody noticed yet may need none."""
-        return self.replacing and self.message != _UNNOTICED
+        return self.replacing and not self.is_unnoticed
 
     def seen_by(self, lent: int) -> "Health":
         """The health of the workload whose template it runs, at this generation of that."""
         if self.state is State.FAILED or lent <= self.lent:
             return self
         return Health(
-            State.GOES_ON, _UNNOTICED, self.total, 0, self.ready,
+            State.GOES_ON, UNNOTICED, self.total, 0, self.ready,
             replacing=True, complete_once=False, unmade=self.unmade,
         )  # fmt: skip
 
@@ -95,7 +100,7 @@ def health(kind: Kind, manifest: Manifest) -> Health:
     )  # fmt: skip
     is_seen = is_observed(manifest.status, manifest.metadata.generation)
     if kind.observes and not is_seen:
-        return replace(facts, message=_UNNOTICED, **_UNDER_WAY)
+        return replace(facts, message=UNNOTICED, **_UNDER_WAY)
     there, updated = fields.number(counts.there), fields.number(counts.updated)
     facts = replace(facts, updated=updated, complete_once=_complete_once(fields, status))
     if is_seen and (trouble := _trouble(counts, fields, status)):
@@ -109,13 +114,13 @@ def health(kind: Kind, manifest: Manifest) -> Health:
 
 
 _UNDER_WAY = {"replacing": True, "complete_once": False}
-_UNNOTICED = "the change has not been noticed yet"
+UNNOTICED = "the change has not been noticed yet"
 
 
 def _condition(kind: Kind, manifest: Manifest) -> Health:
     """Of a kind whose status counts no pods."""
     if kind.observes and not is_observed(manifest.status, manifest.metadata.generation):
-        return Health(State.GOES_ON, _UNNOTICED, replacing=True)
+        return Health(State.GOES_ON, UNNOTICED, replacing=True)
     waits = _unwell(kind, manifest)
     return Health(State.GOES_ON if waits else State.DONE, waits, replacing=bool(waits))
 
@@ -129,7 +134,7 @@ def _unwell(kind: Kind, manifest: Manifest) -> str:
     if found is None:
         return f"its status has no condition {wanted.type} yet"
     if found.observed_generation and found.observed_generation < manifest.metadata.generation:
-        return _UNNOTICED
+        return UNNOTICED
     if found.status == wanted.status:
         return ""
     why = ": ".join(filter(None, (found.reason, found.message[:200])))
