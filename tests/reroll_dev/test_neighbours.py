@@ -1,9 +1,11 @@
 """The neighbours as a table, and the start of one that is a few lines of Python."""
 
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.support import session
 from tests.support.command import reroll
 
 from reroll.cli.errors import Exit
@@ -14,6 +16,24 @@ from reroll_dev.cluster import DevCluster, Phase
 from reroll_dev.errors import DevClusterError
 from reroll_dev.gomod import Module
 from reroll_dev.neighbours.table import NAMES, NEIGHBOURS, PROCESSES, Neighbour, Part, Place, named
+
+
+@pytest.fixture(scope="module")
+def cluster(
+    control_plane: dict[str, Path], tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[DevCluster]:
+    """One of its own: while a process of a neighbour ends, its cluster counts as broken."""
+    own = DevCluster(tmp_path_factory.mktemp("beside") / "cluster", progress=session.quiet())
+    own.up(control_plane)
+    yield own
+    own.down()
+
+
+@pytest.fixture(scope="module")
+def api(cluster: DevCluster) -> Iterator[Api]:
+    with cluster.api() as client:
+        yield client
+
 
 ASKED = """
 import http.server, os, pathlib, sys
