@@ -290,6 +290,16 @@ def test_the_turns_of_a_line_come_as_the_ease_allows(
     assert len(bench.woken) == 10
 
 
+def test_a_burst_that_made_the_server_slow_takes_nothing_from_the_next(
+    make: Callable[[float, int], Bench],
+) -> None:
+    bench = make(100, 50)
+    assert bench.takes(*(f"a{number}" for number in range(40))) == 40
+    bench.line._ease.part = 0.1
+    bench.loop.turn(0.4)
+    assert bench.takes(*(f"b{number}" for number in range(60))) == 50
+
+
 def passing(bench: Bench, seconds: float) -> list[str]:
     """Who had a turn in that time."""
     taken: list[str] = []

@@ -134,7 +134,9 @@ class Line(Generic[K]):
         while given and next(iter(given.values())) <= now:
             given.popitem(last=False)
             self._turns += 1
-        turns = self._turns + (now - self._at) * self._per_second
+        # While nobody waits, nobody is slowed down: the next change finds its whole burst.
+        per_second = self._per_second if self._waiting.times else self._rate.per_second
+        turns = self._turns + (now - self._at) * per_second
         self._turns, self._at = min(self._rate.burst, turns), now
         return now
 
