@@ -21,6 +21,8 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 WORKERS ?= 4
 # On which versions of Kubernetes `make test-versions` tests: 1.33, 1.33-switched, …, oldest, newest, all.
 KUBERNETES ?= all
+# For how many seconds External Secrets refreshes every second in `make test-neighbours`.
+REFRESH_SECONDS ?= 600
 # For how long to fuzz.
 MINUTES ?= 10
 
@@ -61,7 +63,7 @@ test-prometheus: control-plane ## The tests with a real Prometheus and Alertmana
 .PHONY: test-neighbours
 test-neighbours: control-plane ## The tests with Argo CD, Flux, cert-manager and others, which it builds the first time
 	reroll dev build --neighbours all || { echo "make: the tests with neighbours did NOT run: see above" >&2; exit 1; }
-	pytest -n 2 --dist worksteal -m neighbours tests/neighbours $(ARGS)
+	REFRESH_SECONDS=$(REFRESH_SECONDS) pytest -n 2 --dist worksteal -m neighbours tests/neighbours $(ARGS)
 	@echo "the tests with neighbours ran"
 
 .PHONY: test-versions

@@ -1,7 +1,11 @@
 """An Application of Argo CD, and what it says of itself."""
 
+from collections.abc import Callable
+
+import pytest
+from tests.neighbours.gitops import SOON, config, web
 from tests.neighbours.looks import custom, stays
-from tests.scenarios.stage import Stage, eventually
+from tests.scenarios.stage import Controller, Stage, alone, eventually
 from tests.support.build import Object
 from tests.support.git_server import BRANCH, Repository
 
@@ -9,6 +13,14 @@ from reroll_dev.api import path_to
 
 VERSION = "argoproj.io/v1alpha1"
 SERVER = "https://kubernetes.default.svc"
+REPLACE = "Replace=true"
+WAYS = {
+    "client-side apply": [],
+    "server-side apply": ["ServerSideApply=true"],
+    "replace": [REPLACE],
+}
+"""The ways in which it writes."""
+for_each_way = pytest.mark.parametrize("options", WAYS.values(), ids=list(WAYS))
 
 
 class Application:
@@ -30,6 +42,9 @@ class Application:
                 "syncOptions": list(options),
             },
         }
+        self.create(spec)
+
+    def create(self, spec: Object) -> None:
         manifest = custom(VERSION, "Application", self.name, spec=spec)
         manifest["metadata"]["finalizers"] = ["resources-finalizer.argocd.argoproj.io"]
         self.stage.api.create(manifest, namespace="argocd")
@@ -89,3 +104,18 @@ class Application:
     def delete(self) -> None:
         self.stage.api.delete(self.path, missing_ok=True)
         self.stage.api.wait_gone(self.path, timeout=60)
+
+
+def deployed(
+    argocd: Application,
+    controller: Callable[..., Controller],
+    *options: str,
+    manifest: Object | None = None,
+) -> int:
+    """The first revision is there, and ours watches; the number of its record."""
+    revision = argocd.repository.commit(config("blue"), manifest or web())
+    argocd.make(*options)
+    argocd.at(revision)
+    argocd.stage.settled(web())
+    alone(controller, *SOON)
+    return int(argocd.stage.adopted(web())["n"])

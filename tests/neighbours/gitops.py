@@ -1,10 +1,14 @@
 """What the tools deploy that take manifests from a repository: a Deployment and what it uses."""
 
+import time
 from typing import Any
 
 from tests.scenarios.stage import ENABLED, Stage
 from tests.support import build
 from tests.support.build import Object
+
+SOON = ("--debounce", "1s")
+"""Time enough for the tools to come from the ConfigMap to the Deployment on a busy machine."""
 
 
 def config(colour: str = "", name: str = "app") -> Object:
@@ -30,3 +34,10 @@ def used(stage: Stage) -> str:
     """The name of the ConfigMap in the template."""
     [container] = stage.template(web())["spec"]["containers"]
     return str(container["envFrom"][0]["configMapRef"]["name"])
+
+
+def closed() -> dict[str, str]:
+    """A window of ours that does not open today."""
+    today = time.strftime("%a", time.gmtime())
+    days = [day for day in ("Mon", "Wed", "Fri", "Sun") if day != today][:2]
+    return {"reroll.dev/window": "; ".join(f"{day} 12:00+1m UTC" for day in days)}

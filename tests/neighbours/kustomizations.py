@@ -60,6 +60,17 @@ class Kustomization:
         found = [self.get(), self.stage.get(self.source)]
         return {one["kind"]: one.get("status", {}).get("conditions") for one in found}
 
+    def health(self) -> str:
+        """Of what it applied, where it waits for that: `True`, or `Unknown` while it looks."""
+        conditions = self.get().get("status", {}).get("conditions") or ()
+        return next((str(one["status"]) for one in conditions if one["type"] == "Healthy"), "")
+
+    def is_waiting(self, seconds: float = 3) -> bool:
+        """It is at a round, and stays there for longer than one takes where all is well."""
+        before = (self.rounds(), self.health())
+        time.sleep(seconds)
+        return before == (self.rounds(), self.health()) and before[1] == "Unknown"
+
     def rounds(self) -> int:
         """How often it has looked at everything; each looks for drift, and corrects it."""
         history = self.get().get("status", {}).get("history", ())

@@ -3,38 +3,16 @@
 Automated, with self-heal and prune, in each of the ways in which it writes.
 """
 
-import time
 from collections.abc import Callable
 
-import pytest
-from tests.neighbours.argo import VERSION, Application
+from tests.neighbours.argo import REPLACE, VERSION, Application, deployed, for_each_way
 from tests.neighbours.gitops import colour, config, image, web
-from tests.neighbours.looks import custom, rolled_once, rollouts, stays
+from tests.neighbours.looks import rolled_once, rollouts, shown, stays
 from tests.scenarios.pins import Installation
 from tests.scenarios.revised import copies, pin
 from tests.scenarios.stage import Controller, Stage, alone, eventually
-from tests.support.build import Object
-
-from reroll_dev.api import path_to
 
 Start = Callable[..., Controller]
-WAYS = {
-    "client-side apply": [],
-    "server-side apply": ["ServerSideApply=true"],
-    "replace": ["Replace=true"],
-}
-for_each_way = pytest.mark.parametrize("options", WAYS.values(), ids=list(WAYS))
-
-
-def deployed(
-    argocd: Application, controller: Start, *options: str, manifest: Object | None = None
-) -> int:
-    """The first revision is there, and ours watches; the number of its record."""
-    revision = argocd.repository.commit(config("blue"), manifest or web())
-    argocd.make(*options)
-    argocd.at(revision)
-    alone(controller)
-    return int(argocd.stage.adopted(web())["n"])
 
 
 @for_each_way
@@ -86,14 +64,16 @@ def test_self_heal_takes_away_what_people_did_and_nothing_of_ours(
     stage.settled(web())
     # What was there for a moment may have rolled, and then what is in the repository rolled again.
     assert rollouts(stage, web()) - before <= 2
+    assert stage.stamp(web()) is not None or REPLACE in options
     record = stage.record(web())
     stays(lambda: stage.record(web()) == record, "it rolls on", 3)
 
 
+@for_each_way
 def test_a_source_that_is_pruned_with_its_last_use_rolls_once(
-    stage: Stage, controller: Start, argocd: Application
+    stage: Stage, controller: Start, argocd: Application, options: list[str]
 ) -> None:
-    deployed(argocd, controller)
+    deployed(argocd, controller, *options)
     moved = web(uses="configmap/other")
     revision = argocd.repository.commit(config("green", "other"), moved, without="configmap-app")
     argocd.refresh()
@@ -104,12 +84,13 @@ def test_a_source_that_is_pruned_with_its_last_use_rolls_once(
     assert rollouts(stage, web()) == 2
 
 
-def test_a_restart_by_a_person_is_left_alone(
-    stage: Stage, controller: Start, argocd: Application
+@for_each_way
+def test_the_annotation_of_a_restart_is_no_difference(
+    stage: Stage, controller: Start, argocd: Application, options: list[str]
 ) -> None:
-    """`kubectl rollout restart` and the strategy `restart` write the same annotation."""
+    """`kubectl rollout restart` and the strategy `restart` write the same one."""
     manifest = web(annotations={"reroll.dev/strategy": "restart"})
-    number = deployed(argocd, controller, manifest=manifest)
+    number = deployed(argocd, controller, *options, manifest=manifest)
     revision = argocd.repository.commit(config("green"))
     argocd.refresh()
     rolled_once(stage, web(), since=number)
@@ -120,10 +101,18 @@ def test_a_restart_by_a_person_is_left_alone(
     assert rollouts(stage, web()) == 2
 
 
+def roll_back(argocd: Application, revision: str) -> None:
+    """As `argocd app rollback` does it: it refuses to where syncs are automated."""
+    api, path = argocd.stage.api, argocd.path
+    api.patch(path, {"spec": {"syncPolicy": {"automated": None}}})
+    api.patch(path, {"operation": {"sync": {"revision": revision, "prune": True}}})
+
+
+@for_each_way
 def test_a_rollback_by_argo_cd_is_respected(
-    stage: Stage, controller: Start, argocd: Application
+    stage: Stage, controller: Start, argocd: Application, options: list[str]
 ) -> None:
-    deployed(argocd, controller)
+    deployed(argocd, controller, *options)
     first = argocd.status()["sync"]["revision"]
     second = argocd.repository.commit(config("green"), web("2"))
     argocd.refresh()
@@ -131,8 +120,7 @@ def test_a_rollback_by_argo_cd_is_respected(
     argocd.is_calm(3)
     before = rollouts(stage, web())
 
-    stage.api.patch(argocd.path, {"spec": {"syncPolicy": {"automated": None}}})
-    stage.api.patch(argocd.path, {"operation": {"sync": {"revision": first, "prune": True}}})
+    roll_back(argocd, first)
 
     eventually(lambda: (image(stage), colour(stage)) == ("1", "blue"), "it went back")
     stage.settled(web())
@@ -140,11 +128,30 @@ def test_a_rollback_by_argo_cd_is_respected(
     assert rollouts(stage, web()) == before + 1
 
 
+def test_a_rollback_of_config_alone_rolls_once(
+    stage: Stage, controller: Start, argocd: Application
+) -> None:
+    number = deployed(argocd, controller)
+    first = argocd.status()["sync"]["revision"]
+    second = argocd.repository.commit(config("green"))
+    argocd.refresh()
+    number = int(stage.rolled(web(), since=number)["n"])
+    argocd.at(second)
+    stage.settled(web())
+
+    roll_back(argocd, first)
+
+    record = rolled_once(stage, web(), since=number)
+    assert (record["why"], record["by"]) == ("ConfigChanged", ["configmap/app"])
+    assert colour(stage) == "blue"
+    assert rollouts(stage, web()) == 3
+
+
 def test_argo_cd_shows_a_roll_of_ours_as_progressing_and_then_healthy(
     stage: Stage, controller: Start, argocd: Application
 ) -> None:
-    slowly = {"template_annotations": {"dev.reroll.dev/ready-after": "6s"}}
-    number = deployed(argocd, controller, manifest=web(**slowly))
+    slowly = {"dev.reroll.dev/ready-after": "6s"}
+    number = deployed(argocd, controller, manifest=web(template_annotations=slowly))
     revision = argocd.repository.commit(config("green"))
     argocd.refresh()
     stage.rolled(web(), since=number)
@@ -152,68 +159,21 @@ def test_argo_cd_shows_a_roll_of_ours_as_progressing_and_then_healthy(
     argocd.at(revision, health="Healthy")
 
 
-def test_a_window_of_ours_holds_the_roll_and_argo_cd_stays_in_sync(
-    stage: Stage, controller: Start, argocd: Application
-) -> None:
-    today = time.strftime("%a", time.gmtime())
-    days = [day for day in ("Mon", "Wed", "Fri", "Sun") if day != today][:2]
-    closed = "; ".join(f"{day} 12:00+1m UTC" for day in days)
-    number = deployed(argocd, controller, manifest=web(annotations={"reroll.dev/window": closed}))
-    revision = argocd.repository.commit(config("green"))
-    argocd.refresh()
-    argocd.at(revision)
-    argocd.is_calm(6)
-    assert stage.record(web())["n"] == number
-    assert rollouts(stage, web()) == 1
-
-    argocd.repository.commit(web())
-    argocd.refresh()
-
-    record = stage.rolled(web(), since=number)
-    assert record["by"] == ["configmap/app"]
-
-
-def test_a_sync_window_of_theirs_keeps_the_config_away_and_so_nothing_rolls(
-    stage: Stage, controller: Start, argocd: Application
-) -> None:
-    project = custom(
-        VERSION,
-        "AppProject",
-        stage.namespace,
-        spec={
-            "sourceRepos": ["*"],
-            "destinations": [{"namespace": "*", "server": "*"}],
-            "clusterResourceWhitelist": [{"group": "*", "kind": "*"}],
-        },
-    )
-    stage.api.create(project, namespace="argocd")
-    path = path_to("AppProject", stage.namespace, "argocd", version=VERSION)
-    number = deployed(argocd, controller)
-    denied = {"kind": "deny", "schedule": "* * * * *", "duration": "24h", "applications": ["*"]}
-    stage.api.patch(path, {"spec": {"syncWindows": [denied]}})
-    stage.api.patch(argocd.path, {"spec": {"project": stage.namespace}})
-    argocd.repository.commit(config("green"))
-    argocd.refresh()
-    eventually(lambda: argocd.status()["sync"]["status"] == "OutOfSync", "it sees the commit")
-    stays(lambda: colour(stage) == "blue", "it synced", 6)
-    assert stage.record(web())["n"] == number
-
-    stage.api.patch(path, {"spec": {"syncWindows": None}})
-    argocd.refresh()
-
-    rolled_once(stage, web(), since=number)
-    stage.api.patch(argocd.path, {"spec": {"project": "default"}})
-    stage.api.delete(path)
-
-
+@for_each_way
 def test_copies_of_revisions_are_neither_pruned_nor_out_of_sync(
-    stage: Stage, controller: Start, argocd: Application, installation: Installation
+    stage: Stage,
+    controller: Start,
+    argocd: Application,
+    installation: Installation,
+    options: list[str],
 ) -> None:
     """Where pods are rewritten when they are made; names in the template would be healed away."""
     installation.install()
     revised = {"reroll.dev/revisions": "true", "reroll.dev/pin": "admission"}
-    deployed(argocd, controller, manifest=web(annotations=revised))
+    deployed(argocd, controller, *options, manifest=web(annotations=revised))
     first = pin(stage, web())
+    stage.settled(web())
+    before = rollouts(stage, web())
     revision = argocd.repository.commit(config("green"))
     argocd.refresh()
     argocd.at(revision)
@@ -222,6 +182,8 @@ def test_copies_of_revisions_are_neither_pruned_nor_out_of_sync(
     argocd.is_calm()
     assert first in copies(stage, "app")
     assert pin(stage, web()) in copies(stage, "app")
+    # What replaces the workload takes its pins away, which is a rollout of its own.
+    assert rollouts(stage, web()) - before <= (2 if REPLACE in options else 1)
 
 
 def test_names_of_copies_in_the_template_are_healed_away_and_people_are_told(
@@ -233,3 +195,25 @@ def test_names_of_copies_in_the_template_are_healed_away_and_people_are_told(
     eventually(lambda: stage.events(web(), "PinsRemoved"), "it is told")
     argocd.is_calm()
     assert rollouts(stage, web()) <= 3
+
+
+def test_the_example_of_the_guide_does_what_it_says(
+    stage: Stage, controller: Start, argocd: Application
+) -> None:
+    page = shown("with-argocd.md")
+    own, deployment = page["application.yaml"], page["web.yaml, in the repository"]
+    assert own["apiVersion"] == VERSION
+    own["spec"]["source"]["repoURL"] = argocd.repository.url
+    own["spec"]["destination"]["namespace"] = stage.namespace
+    revision = argocd.repository.commit(config("blue"), deployment)
+    argocd.create(own["spec"])
+    argocd.at(revision)
+    alone(controller)
+    number = stage.adopted(deployment)["n"]
+
+    revision = argocd.repository.commit(config("green"))
+    argocd.refresh()
+
+    assert rolled_once(stage, deployment, since=number)["by"] == ["configmap/app"]
+    argocd.at(revision)
+    argocd.is_calm()

@@ -26,7 +26,7 @@ WEB = build.deployment(uses="secret/db", annotations=ENABLED)
 WANTED = custom(VERSION, "ExternalSecret", "db")
 OFTEN = "1s"
 SECONDS = float(os.environ.get("REFRESH_SECONDS", "30"))
-"""For how long it refreshes every second; `make test-neighbours REFRESH_SECONDS=600` for long."""
+"""For how long it refreshes every second; `make test-neighbours` has it do so for ten minutes."""
 
 
 @pytest.fixture(autouse=True)

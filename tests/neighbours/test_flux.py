@@ -108,10 +108,11 @@ def test_drift_correction_takes_away_what_people_did_and_nothing_of_ours(
     stays(lambda: stage.record(web()) == record, "it rolls on", 3)
 
 
+@for_each_way
 def test_a_commit_that_takes_a_rollout_back_rolls_once(
-    stage: Stage, controller: Start, flux: Kustomization
+    stage: Stage, controller: Start, flux: Kustomization, options: Mapping[str, Any]
 ) -> None:
-    deployed(flux, controller)
+    deployed(flux, controller, **options)
     revision = flux.repository.commit(config("green"), web("2"))
     flux.refresh()
     flux.at(revision)
@@ -129,10 +130,11 @@ def test_a_commit_that_takes_a_rollout_back_rolls_once(
     assert rollouts(stage, web()) == before + 1
 
 
+@for_each_way
 def test_a_source_that_is_pruned_with_its_last_use_rolls_once(
-    stage: Stage, controller: Start, flux: Kustomization
+    stage: Stage, controller: Start, flux: Kustomization, options: Mapping[str, Any]
 ) -> None:
-    deployed(flux, controller)
+    deployed(flux, controller, **options)
     other = config("green", "other")
     revision = flux.repository.commit(other, web(uses="configmap/other"), without="configmap-app")
     flux.refresh()

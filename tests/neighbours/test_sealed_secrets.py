@@ -7,7 +7,8 @@ from pathlib import Path
 from urllib.request import urlopen
 
 import pytest
-from tests.neighbours.looks import data, rolled_once, templates
+from tests.neighbours.looks import data, rolled_once, secret, templates
+from tests.scenarios.revised import REVISIONS, copies, pin, pins
 from tests.scenarios.stage import ENABLED, Controller, Stage, alone, eventually
 from tests.support import build
 from tests.support.build import Object
@@ -15,6 +16,7 @@ from tests.support.fixtures_neighbours import Running
 
 Start = Callable[..., Controller]
 WEB = build.deployment(uses="secret/db", annotations=ENABLED)
+NEVER_PINNED = {"reroll.dev/revisions": "false"}
 
 
 @pytest.fixture
@@ -28,7 +30,7 @@ def seal(
         certificate.write_bytes(answer.read())
 
     def sealed(value: str) -> Object:
-        plain = build.secret("db", {"password": value})
+        plain = build.secret("db", {"password": value}, annotations=NEVER_PINNED)
         command = [running.programs["kubeseal"], "--cert", certificate, "--format", "json"]
         done = subprocess.run(
             [*command, "--namespace", stage.namespace],
@@ -89,3 +91,24 @@ def test_the_same_value_sealed_anew_rolls_nothing(
     assert data(stage) == before
     assert stage.record(WEB) == record
     assert templates(stage, WEB) == 1
+
+
+def test_annotations_that_are_sealed_with_it_are_on_the_secret_and_keep_old_values_unpinned(
+    stage: Stage, controller: Start, seal: Callable[[str], Object]
+) -> None:
+    pinned = build.deployment(uses=["secret/db", "configmap/app"], annotations=REVISIONS)
+    stage.make(seal("one"), build.configmap("app"))
+    assert secret(stage)["metadata"]["annotations"].items() >= NEVER_PINNED.items()
+    stage.make(pinned)
+    alone(controller)
+    copy = pin(stage, pinned)
+    number = stage.adopted(pinned)["n"]
+
+    sealed = seal("two")
+    stage.api.patch(stage.path(sealed), {"spec": sealed["spec"]})
+
+    record = stage.rolled(pinned, since=number)
+    stage.settled(pinned)
+    assert record["by"] == ["secret/db"]
+    assert pins(stage, pinned) == {("ConfigMap", "app"): copy}
+    assert copies(stage, "db") == {}

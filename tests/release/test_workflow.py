@@ -1,4 +1,4 @@
-"""The workflow that publishes: its commands are the Makefile's, and what it uses is pinned."""
+"""The workflows: their commands are the Makefile's, and what they use is pinned."""
 
 import re
 from collections.abc import Iterator
@@ -11,7 +11,9 @@ from tests.support.versions import chosen
 
 ROOT = Path(__file__).parents[2]
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
-RELEASE = ROOT / ".github" / "workflows" / "release.yml"
+RELEASE, NIGHTLY = (
+    ROOT / ".github" / "workflows" / name for name in ("release.yml", "nightly.yml")
+)
 MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
 TARGETS = set(re.findall(r"(?m)^\.PHONY: (\S+)$", MAKEFILE))
 
@@ -49,13 +51,20 @@ def test_it_publishes_after_the_tests_and_in_this_order() -> None:
     found = jobs(RELEASE)
     assert commands(found["test"]) == ["make test"]
     assert commands(found["versions"]) == ["make test-versions"]
-    assert found["publish"]["needs"] == ["test", "versions"]
+    assert commands(found["neighbours"]) == ["make test-neighbours"]
+    assert found["publish"]["needs"] == ["test", "versions", "neighbours"]
     order = ["release", "release-push", "release-sign", "release-publish"]
     assert commands(found["publish"]) == [f"make {target}" for target in order]
 
 
-def test_the_oldest_and_the_newest_kubernetes_are_tried_before() -> None:
-    job = jobs(RELEASE)["versions"]
+def test_the_tiers_of_every_night_are_those_before_a_release() -> None:
+    nightly, release = jobs(NIGHTLY), jobs(RELEASE)
+    assert nightly == {name: release[name] for name in ("versions", "neighbours")}
+
+
+@pytest.mark.parametrize("path", [RELEASE, NIGHTLY], ids=lambda path: path.name)
+def test_the_oldest_and_the_newest_kubernetes_are_tried(path: Path) -> None:
+    job = jobs(path)["versions"]
     assert job["env"] == {"KUBERNETES": "${{ matrix.kubernetes }}"}
     words = job["strategy"]["matrix"]["kubernetes"]
     assert [[one.name for one in chosen([word])] for word in words] == [["1.33"], ["1.36"]]
@@ -72,10 +81,11 @@ def test_what_it_sets_is_read_by_the_makefile() -> None:
 def test_it_has_no_rights_but_those_of_its_jobs_and_keeps_no_credentials() -> None:
     whole = yaml.safe_load(RELEASE.read_text(encoding="utf-8"))
     assert whole["permissions"] == {}
-    for name in ("test", "versions"):
+    assert yaml.safe_load(NIGHTLY.read_text(encoding="utf-8"))["permissions"] == {}
+    for name in ("test", "versions", "neighbours"):
         assert whole["jobs"][name]["permissions"] == {"contents": "read"}
     checkouts = [s for s in steps(RELEASE) if s.get("uses", "").startswith("actions/checkout@")]
-    assert [step["with"] for step in checkouts] == [{"persist-credentials": False}] * 3
+    assert [step["with"] for step in checkouts] == [{"persist-credentials": False}] * 4
 
 
 def test_what_it_attests_is_what_was_built_and_pushed() -> None:

@@ -1,5 +1,6 @@
 """The neighbours as a table, and the start of one that is a few lines of Python."""
 
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,13 +10,19 @@ from tests.support import session
 from tests.support.command import reroll
 
 from reroll.cli.errors import Exit
-from reroll_dev import binaries
+from reroll_dev import binaries, kubernetes
 from reroll_dev.api import Api, path_to
 from reroll_dev.cli.build import neighbours
 from reroll_dev.cluster import DevCluster, Phase
 from reroll_dev.errors import DevClusterError
 from reroll_dev.gomod import Module
+from reroll_dev.neighbours.programs import FLUX, KUSTOMIZATIONS, SOURCES
 from reroll_dev.neighbours.table import NAMES, NEIGHBOURS, PROCESSES, Neighbour, Part, Place, named
+
+GUIDES = Path(__file__).parents[2] / "docs" / "guides"
+PAGES = {"sealed-secrets": "with-external-secrets.md"}
+"""Of neighbours without a page of their own."""
+ORDER = ["What to set", "What was tried"]
 
 
 @pytest.fixture(scope="module")
@@ -73,9 +80,37 @@ def test_everything_a_neighbour_needs_is_in_the_tables(row: Neighbour) -> None:
 
 
 def test_the_guide_names_each_neighbour_with_its_version() -> None:
-    guide = (Path(__file__).parents[2] / "docs/guides/develop.md").read_text()
+    guide = (GUIDES / "develop.md").read_text()
     for row in NEIGHBOURS:
         assert f"| `{row.name}` | {row.title} {row.version.bare} |" in guide
+
+
+def tried(page: str) -> str:
+    """The part of a guide that says what was tried."""
+    text = (GUIDES / page).read_text(encoding="utf-8")
+    return text.partition("\n## What was tried\n")[2].partition("\n## ")[0]
+
+
+@pytest.mark.parametrize("row", NEIGHBOURS, ids=NAMES)
+def test_a_guide_says_with_which_versions_its_neighbour_was_tried(row: Neighbour) -> None:
+    said = tried(PAGES.get(row.name, f"with-{row.name}.md"))
+    assert re.search(rf"{row.title.rpartition(' ')[2]} {re.escape(row.version.bare)}\b", said)
+    assert f"Kubernetes {kubernetes.NEWEST.name}" in said
+    assert "`make test-neighbours`" in said
+
+
+def test_the_guide_for_flux_names_the_version_of_its_other_controller() -> None:
+    version = FLUX.version_of(SOURCES)
+    assert f"source-controller {version.bare}" in (GUIDES / "develop.md").read_text()
+    assert version == FLUX.version_of(KUSTOMIZATIONS), "the guide names both with one version"
+
+
+@pytest.mark.parametrize("page", sorted(GUIDES.glob("with-*.md")), ids=lambda page: page.stem)
+def test_a_guide_has_its_example_first_and_then_what_to_set_and_what_was_tried(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    heads = [head for head in re.findall(r"(?m)^## (.*)$", text) if head in ORDER]
+    assert heads == ORDER
+    assert text.index("```yaml title=") < text.index("\n## ")
 
 
 @pytest.mark.parametrize("row", NEIGHBOURS, ids=NAMES)

@@ -17,6 +17,17 @@ WAYS = {
     "helm 4, by force against conflicts": ("helm4", "--force-conflicts"),
     "helm 4, by replacement": ("helm4", "--force-replace", "--server-side=false"),
 }
+FURTHER_WAYS = {
+    "helm 3, by force": ("helm", "--force"),
+    "helm 3, waiting": ("helm", "--wait"),
+    "helm 4, waiting": ("helm4", "--wait"),
+    "helm 4, by the names of helm 3": ("helm4", "--force", "--atomic", "--server-side=false"),
+}
+"""Each is a part of one above, or its name of before."""
+EACH_WAY = [
+    *(pytest.param(way, id=name) for name, way in WAYS.items()),
+    *(pytest.param(way, id=name, marks=pytest.mark.slow) for name, way in FURTHER_WAYS.items()),
+]
 GOES_BACK = {"helm 3": ("helm", "--atomic"), "helm 4": ("helm4", "--rollback-on-failure")}
 
 
@@ -26,7 +37,7 @@ def release(request: pytest.FixtureRequest, stage: Stage, way: tuple[str, ...]) 
     return Release(stage, tool)
 
 
-@pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
+@pytest.mark.parametrize("way", EACH_WAY)
 def test_each_upgrade_is_one_rollout_and_an_upgrade_of_nothing_is_none(
     stage: Stage, controller: Start, release: Release, way: tuple[str, ...]
 ) -> None:
