@@ -52,7 +52,7 @@ class Rolling:
         self._settings, self._bus = settings, bus
         # A change that comes while hundreds are put on record finds workers, and an API server that
         # answers in half the time; all of them are on record no later.
-        patient = max(1, settings.concurrency // 4)
+        patient = max(1, settings.concurrency // 2)
         self.queue: Queue[Key] = Queue(clock, share=NAMESPACE, patient=patient)
         self.observer = Observer(
             client, clock, settings, home, wake=self._wake, problem=_unreadable
