@@ -174,6 +174,7 @@ def test_the_controller_is_told_of_its_features(
     ("minor", "served", "made"),
     [
         (28, (), "MutatingWebhookConfiguration"),
+        (34, ("v1beta1",), "MutatingWebhookConfiguration"),
         (35, (), "MutatingWebhookConfiguration"),
         # What is served may not be heeded: only its own word counts for a beta.
         (35, ("v1beta1",), "MutatingWebhookConfiguration"),
@@ -194,6 +195,11 @@ def test_pods_are_rewritten_by_the_best_that_a_cluster_has_for_sure(
 def test_a_policy_of_the_beta_can_be_chosen(helm: Tool) -> None:
     found = admission(helm, 35, ("v1beta1",), mode="policy")
     assert [each["apiVersion"] for each in found] == [f"{GROUP}/v1beta1"] * 2
+
+
+def test_a_policy_whose_expressions_cannot_do_it_is_refused(helm: Tool) -> None:
+    with pytest.raises(AssertionError, match="MutatingAdmissionPolicy that can do it"):
+        admission(helm, 34, ("v1beta1",), mode="policy")
 
 
 GROUP = "admissionregistration.k8s.io"

@@ -86,7 +86,8 @@ def test_the_user_s_folder_counts_for_a_version_that_was_asked_for_only_if_it_ha
 def test_switches_are_flags_of_the_api_server() -> None:
     assert Switches().flags == ()
     assert named("1.33").switched.flags == ("--feature-gates=WatchList=true",)
-    assert named("1.34").switched.flags == (
+    assert named("1.34").switched.flags == named("1.35").switched.flags
+    assert named("1.35").switched.flags == (
         "--feature-gates=WatchList=false,MutatingAdmissionPolicy=true",
         "--runtime-config=admissionregistration.k8s.io/v1beta1=true",
     )

@@ -134,8 +134,7 @@ def test_a_watch_that_cannot_be_opened_again_at_once_recovers_from(
     case.stage.adopted(case.web)
 
     for plural in WATCHED:
-        fault_proxy.inject(Cut(in_event=1), watch_of(plural))
-        fault_proxy.inject(fault, watch_of(plural))
+        fault_proxy.inject_in_turn(watch_of(plural), Cut(in_event=1), fault)
         case.change("ConfigMap")
         case.all_rolled()
         case.change("Secret")

@@ -27,7 +27,7 @@ def test_the_doctor_says_which_version_it_is_and_what_it_has(
     said = [one["sentence"] for one in done.json["findings"] if one["check"] == "API server"]
     assert [one for one in said if one.startswith(f"Kubernetes is v{GROUND.minor.name}.")]
     assert any(one.startswith("it has streaming lists") for one in said) is GROUND.streams
-    served = f"MutatingAdmissionPolicy {GROUND.policies} is served"
+    served = f"MutatingAdmissionPolicy {GROUND.policies} is served: the API server can rewrite pods"
     assert any(one.startswith(served) for one in said) is bool(GROUND.policies)
 
 

@@ -105,6 +105,15 @@ class FaultProxy:
         """
         self._do(self._gateway.inject(Injection(fault, match, times)))
 
+    def inject_in_turn(self, match: Match, *faults: Fault) -> None:
+        """Let each strike once, in this order; nothing happens between two of them."""
+
+        async def inject() -> None:
+            for fault in faults:
+                await self._gateway.inject(Injection(fault, match, 1))
+
+        self._do(inject())
+
     def clear(self) -> None:
         """Forget all faults; streams that were held send what they held and go on."""
         self._do(self._gateway.clear())

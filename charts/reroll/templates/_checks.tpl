@@ -21,7 +21,7 @@
 {{- fail "`pins.mode` policy and webhook are for a whole cluster and `settings.namespaces` is not; use `template`" }}
 {{- end }}
 {{- if and (eq (include "reroll.pins" .) "policy") (not (include "reroll.policyVersion" .)) }}
-{{- fail "`pins.mode` is policy, and this cluster serves no MutatingAdmissionPolicy (Kubernetes 1.36; 1.34 with the v1beta1 API and the feature gate on); use `webhook` or `template`" }}
+{{- fail "`pins.mode` is policy, and this cluster serves no MutatingAdmissionPolicy that can do it (Kubernetes 1.36; 1.35 with the v1beta1 API and the feature gate on); use `webhook` or `template`" }}
 {{- end }}
 {{- if and (not (include "reroll.port" .)) (or .Values.serviceMonitor.enabled .Values.podMonitor.enabled) }}
 {{- fail "`settings.listen` is empty, so there are no metrics to ask for; turn `serviceMonitor` and `podMonitor` off, or listen" }}

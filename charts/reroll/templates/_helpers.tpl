@@ -139,12 +139,12 @@ webhook
 {{- end -}}
 {{- end -}}
 
-{{/* The version of MutatingAdmissionPolicies that is served; empty if there is none. */}}
+{{/* The version of MutatingAdmissionPolicies that is served; empty if there is none, or none with `flatten`. */}}
 {{- define "reroll.policyVersion" -}}
 {{- $api := "admissionregistration.k8s.io" -}}
 {{- if or (.Capabilities.APIVersions.Has (printf "%s/v1/MutatingAdmissionPolicy" $api)) (semverCompare ">=1.36.0-0" .Capabilities.KubeVersion.Version) -}}
 v1
-{{- else if .Capabilities.APIVersions.Has (printf "%s/v1beta1/MutatingAdmissionPolicy" $api) -}}
+{{- else if and (.Capabilities.APIVersions.Has (printf "%s/v1beta1/MutatingAdmissionPolicy" $api)) (semverCompare ">=1.35.0-0" .Capabilities.KubeVersion.Version) -}}
 v1beta1
 {{- end -}}
 {{- end -}}

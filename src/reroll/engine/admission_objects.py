@@ -35,6 +35,8 @@ its webhook never starts.
 """
 VERSIONS = ("v1", "v1beta1")
 """Of the policy; the specs are the same. The first that is served is used."""
+OLDEST_MINOR = 35
+"""Of Kubernetes 1, for the policy: before, no new expression may call `flatten`."""
 PATH = "/pins"
 PORT = 443
 TIMEOUT = 10

@@ -28,7 +28,8 @@ from reroll.kube.wire import Request
 T = TypeVar("T")
 
 TLS_BUFFER = 16 * 1024
-LONGEST_ERROR = 64 * 1024
+LONGEST_ERROR = 512 * 1024
+"""What is wrong with a long expression comes with the expression, once for each fault in it."""
 _NOT_READY = frozenset((401, 403, 429))
 """What an API server that has just started may answer to anything; 5xx is no better."""
 

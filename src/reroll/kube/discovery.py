@@ -3,6 +3,7 @@
 Every authenticated user may ask.
 """
 
+import re
 from typing import TypeVar
 
 import msgspec
@@ -32,7 +33,23 @@ class _Group(msgspec.Struct):
     versions: list[Version] = []
 
 
+class Version(msgspec.Struct, rename="camel"):
+    """Of Kubernetes, as the API server says it."""
+
+    git_version: str = ""
+
+    @property
+    def minor(self) -> int | None:
+        """`None` where it does not look like one."""
+        found = re.match(r"v1\.(\d{1,4})(?!\d)", self.git_version)
+        return int(found[1]) if found else None
+
+
 T = TypeVar("T")
+
+
+async def version(client: Client) -> Version:
+    return await _ask(client, "/version", Version) or Version()
 
 
 def root(group: str, version: str) -> str:

@@ -58,12 +58,15 @@ def test_an_api_server_that_is_too_old_is_a_problem(version: str, level: str) ->
 def test_what_an_api_server_lacks_is_worth_a_note_and_no_more() -> None:
     bare = list(server.judge(server.Served(server.Version("v1.30.0"), (), streams=False)))
     everything = [row.resource for row in server.OPTIONAL] + [server.MUTATING_POLICIES[1]]
-    full = list(server.judge(server.Served(server.Version("v1.34.0"), everything, streams=True)))
+    full = list(server.judge(server.Served(server.Version("v1.35.0"), everything, streams=True)))
+    older = list(server.judge(server.Served(server.Version("v1.34.0"), everything, streams=True)))
 
     assert levels(bare) == ["ok", "note", "note", "note", "note", "note"]
     assert levels(full) == ["ok"] * 6
     assert "MutatingAdmissionPolicy v1beta1" in full[-1].sentence
     assert full[-1].sentence.endswith("if its feature gate of that name is on")
+    assert older[-1].level.value == "note"
+    assert "cannot rewrite pods before 1.35" in older[-1].sentence
 
 
 def test_a_kind_of_the_config_file_that_is_not_served_is_told() -> None:

@@ -7,6 +7,7 @@ programs that make a version; all else of a cluster is shared.
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from reroll.engine.admission_objects import OLDEST_MINOR
 from reroll_dev import programs
 from reroll_dev.errors import DevClusterError
 from reroll_dev.gomod import Module, Version
@@ -38,7 +39,7 @@ class Minor:
     module: Module
     streams: bool
     """Whether there are streaming lists, unless it is told otherwise."""
-    policies: str
+    served: str
     """The version of MutatingAdmissionPolicies that it has; empty where there is none."""
 
     @property
@@ -48,6 +49,11 @@ class Minor:
     @property
     def is_newest(self) -> bool:
         return self.module == programs.CORE_MODULE
+
+    @property
+    def policies(self) -> str:
+        """The version of MutatingAdmissionPolicies that can rewrite pods; empty: none."""
+        return self.served if int(self.name.partition(".")[2]) >= OLDEST_MINOR else ""
 
     @property
     def has_policies(self) -> bool:
@@ -62,21 +68,21 @@ class Minor:
     def switched(self) -> Switches:
         """The other way round: streaming lists on or off, and policies of a beta on."""
         gates, served = {_STREAMS: not self.streams}, ""
-        if self.policies and not self.has_policies:
+        if self.served and not self.has_policies:
             gates[POLICIES] = True
-            served = f"{_ADMISSION}/{self.policies}=true"
+            served = f"{_ADMISSION}/{self.served}=true"
         return Switches(",".join(f"{name}={str(on).lower()}" for name, on in gates.items()), served)
 
 
-def _older(name: str, *, streams: bool, policies: str) -> Minor:
-    return Minor(name, programs.module_of(name), streams, policies)
+def _older(name: str, *, streams: bool, served: str) -> Minor:
+    return Minor(name, programs.module_of(name), streams, served)
 
 
 MINORS: tuple[Minor, ...] = (
-    _older("1.33", streams=False, policies=""),
-    _older("1.34", streams=True, policies="v1beta1"),
-    _older("1.35", streams=True, policies="v1beta1"),
-    Minor("1.36", programs.CORE_MODULE, streams=True, policies="v1"),
+    _older("1.33", streams=False, served=""),
+    _older("1.34", streams=True, served="v1beta1"),
+    _older("1.35", streams=True, served="v1beta1"),
+    Minor("1.36", programs.CORE_MODULE, streams=True, served="v1"),
 )
 """The oldest first."""
 NAMES = tuple(row.name for row in MINORS)

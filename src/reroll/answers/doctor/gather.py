@@ -8,8 +8,6 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import NamedTuple
 
-import msgspec
-
 from reroll.answers.controllers import Lease, Survey, Surveyor
 from reroll.answers.doctor import injections, installation, keys, rights, rivals, scrape, server
 from reroll.answers.doctor.approvals import guarding
@@ -38,7 +36,7 @@ from reroll.engine.stores import stored_elsewhere
 from reroll.features.checkup import access
 from reroll.features.checkup.access import Subject
 from reroll.features.checkup.switched_on import questions_of
-from reroll.kube import api, resources, wire
+from reroll.kube import api, discovery, resources, wire
 from reroll.kube.errors import ApiError, Forbidden, Invalid, Malformed, NotFound, Rejected
 from reroll.kube.identity import own_name
 from reroll.kube.view import View
@@ -140,8 +138,7 @@ class Examination:
     # The API server
 
     async def _server(self) -> list[Finding]:
-        raw = await self._view.client.send(wire.Request("GET", "/version", verb="get"))
-        version = msgspec.json.decode(raw, type=server.Version)
+        version = await discovery.version(self._view.client)
         apis = [row.resource for row in server.OPTIONAL] + list(server.MUTATING_POLICIES)
         answers = await asyncio.gather(*map(self._view.serves, apis))
         apis = [each for each, served in zip(apis, answers, strict=True) if served]

@@ -3,29 +3,18 @@
 Pure: its answers in, findings out.
 """
 
-import re
 from collections.abc import Collection, Iterator
 from typing import NamedTuple
 
-import msgspec
-
 from reroll.answers.doctor.findings import Check, Finding
 from reroll.core.tables.catalog import TABLES
-from reroll.engine.admission_objects import VERSIONS
+from reroll.engine.admission_objects import OLDEST_MINOR, VERSIONS
 from reroll.kube import resources, wire
+from reroll.kube.discovery import Version
 
 OLDEST = 28
 """The oldest minor version of Kubernetes 1 that everything but the newest parts works with."""
 API = Check("API server")
-
-
-class Version(msgspec.Struct, rename="camel"):
-    git_version: str = ""
-
-    @property
-    def minor(self) -> int | None:
-        found = re.match(r"v1\.(\d+)", self.git_version)
-        return int(found[1]) if found else None
 
 
 class OptionalApi(NamedTuple):
@@ -76,7 +65,7 @@ def judge(served: Served) -> Iterator[Finding]:
     for row in OPTIONAL:
         there = row.resource in served.apis
         yield API.ok(row.there) if there else API.note(row.absent)
-    yield _policies(served.apis)
+    yield _policies(served)
 
 
 def stores(elsewhere: Collection[str]) -> Finding:
@@ -116,13 +105,17 @@ def _age(version: Version) -> Finding:
     return API.ok(f"Kubernetes is {version.git_version}")
 
 
-def _policies(apis: Collection[wire.Resource]) -> Finding:
-    served = [one.version for one in MUTATING_POLICIES if one in apis]
-    if not served:
+def _policies(served: Served) -> Finding:
+    policies = [one.version for one in MUTATING_POLICIES if one in served.apis]
+    if not policies:
         return API.note(
             "MutatingAdmissionPolicy is not served: a webhook can rewrite pods of pinned workloads"
         )
-    heeded = "" if served[0] == VERSIONS[0] else ", if its feature gate of that name is on"
-    return API.ok(
-        f"MutatingAdmissionPolicy {served[0]} is served: the API server can rewrite pods{heeded}"
-    )
+    is_served = f"MutatingAdmissionPolicy {policies[0]} is served"
+    if (served.version.minor or OLDEST_MINOR) < OLDEST_MINOR:
+        return API.note(
+            f"{is_served}, but its expressions cannot rewrite pods before 1.{OLDEST_MINOR}: "
+            "a webhook can"
+        )
+    heeded = "" if policies[0] == VERSIONS[0] else ", if its feature gate of that name is on"
+    return API.ok(f"{is_served}: the API server can rewrite pods{heeded}")

@@ -12,7 +12,7 @@ from reroll.clock import Clock
 from reroll.core.model.key import Key
 from reroll.core.model.metadata import Metadata
 from reroll.core.revisions.templates import template_pins
-from reroll.engine.admission_objects import VERSIONS, Manifest, Mode, Service
+from reroll.engine.admission_objects import OLDEST_MINOR, VERSIONS, Manifest, Mode, Service
 from reroll.engine.rewriters import Installed
 from reroll.features.admission import probe
 from reroll.features.admission.modes import Capabilities, Choice
@@ -60,10 +60,13 @@ class _Secret(msgspec.Struct):
 
 async def capabilities(client: Client, namespace: str, url: str = "") -> Capabilities:
     """What the cluster offers; `namespace` is the controller's, where the webhook would be."""
+    minor = (await discovery.version(client)).minor
+    is_able = minor is None or minor >= OLDEST_MINOR
     served = [
         version
         for version in VERSIONS
-        if await discovery.serves(
+        if is_able
+        and await discovery.serves(
             client, admission_policies(version), admission_policy_bindings(version)
         )
     ]

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from reroll.engine.admission_objects import VERSIONS, Manifest, Mode, Service, policy, webhook
 from reroll.kube.resources import admission_policies
 
-_LACKS = f"the API server serves no {admission_policies(VERSIONS[0]).kind}"
+_LACKS = f"the API server serves no {admission_policies(VERSIONS[0]).kind} that can do it"
 
 
 class Choice(NamedTuple):
@@ -27,7 +27,7 @@ class Capabilities(NamedTuple):
     """What a cluster offers."""
 
     served: AbstractSet[str]
-    """Versions of the policy that the API server serves."""
+    """Versions of the policy that the API server serves, and whose expressions can do it."""
     server: Service | str = ""
     """Where our webhook is; empty if it is not known to be there."""
 
@@ -48,7 +48,7 @@ def problem(wanted: Mode, cluster: Capabilities) -> str:
     """Why a cluster cannot have a mode; empty if it can."""
     if wanted is Mode.POLICY and not cluster.served:
         return (
-            f"{_LACKS} (Kubernetes 1.36 does, or 1.34 with the v1beta1 API and the feature gate "
+            f"{_LACKS} (Kubernetes 1.36 does, or 1.35 with the v1beta1 API and the feature gate "
             "switched on); use --mode webhook or template"
         )
     if wanted is Mode.WEBHOOK and not cluster.server:
