@@ -25,6 +25,12 @@ class Stub(msgspec.Struct, gc=False):
     metadata: Metadata
 
 
+class DataObject(Stub, gc=False):
+    """A ConfigMap as it is, or a Secret, whose values are in base64."""
+
+    data: dict[str, str] | None = None
+
+
 def controller(metadata: Metadata) -> MetadataOwner | None:
     """The owner that controls an object."""
     return next((one for one in given(metadata.owner_references) if one.controller), None)
