@@ -4,9 +4,8 @@ from typing import Any
 
 import pytest
 from tests.chart.rendered import granted, named, of_kind, template
+from tests.support import dashboard_rights
 from tests.support.tools import Tool
-
-from reroll.core.tables import dashboard_rights
 
 NAME = "reroll-dashboard"
 ROLE = "reroll-reroll-dashboard"

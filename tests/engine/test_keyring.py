@@ -5,14 +5,15 @@ import base64
 import pytest
 
 from reroll.core.model.metadata import Metadata
-from reroll.engine.keyring import CURRENT, KeySecret, read
+from reroll.engine.keyring import CURRENT, read
 from reroll.kube.errors import Malformed
+from reroll.kube.objects import DataObject
 
 
-def secret(current: str = "a", **keys: bytes) -> KeySecret:
+def secret(current: str = "a", **keys: bytes) -> DataObject:
     data = {key_id: base64.b64encode(key).decode() for key_id, key in keys.items()}
     metadata = Metadata(name="keys", namespace="reroll", annotations={CURRENT: current})
-    return KeySecret(metadata, data)
+    return DataObject(metadata, data)
 
 
 def test_keys_of_sixteen_bytes_are_taken() -> None:

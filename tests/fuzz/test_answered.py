@@ -26,6 +26,7 @@ from reroll.features.injection.feature import Injections
 from reroll.kube import discovery
 from reroll.kube.errors import ApiError
 from reroll.kube.lease import Leadership
+from reroll.kube.objects import DataObject
 from reroll.settings.resolve import resolve
 
 ROW = {
@@ -224,7 +225,7 @@ GOOD_INJECTION = {
 @given(bodies(documents.secrets))
 def test_the_certificates_of_the_webhook(body: bytes) -> None:
     with suppress(ApiError):
-        secret = row_checks.decoded(body, keyring.KeySecret)
+        secret = row_checks.decoded(body, DataObject)
         held = certificates.read(secret.data or {}, "host")
         certificates.due(held, "host", StillClock().now())
 

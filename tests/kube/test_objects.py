@@ -8,8 +8,9 @@ import pytest
 
 from reroll.core.model.key import Key
 from reroll.core.model.metadata import Metadata
+from reroll.core.observe.pod_state import Container
 from reroll.core.revisions.pins import PINS
-from reroll.kube.objects import ContainerStatus, OwnerRef, Pod, Revision, controller, is_owned_by
+from reroll.kube.objects import OwnerRef, Pod, Revision, controller, is_owned_by
 
 CREATED = datetime(2030, 1, 1, tzinfo=UTC)
 
@@ -141,7 +142,7 @@ TROUBLES: dict[str, tuple[dict[str, Any], str]] = {
 def test_the_trouble_of_a_container_is_the_same_between_two_crashes(
     status: dict[str, Any], trouble: str
 ) -> None:
-    one = msgspec.convert({"name": "main", **status}, ContainerStatus)
+    one = msgspec.convert({"name": "main", **status}, Container)
     assert one.trouble == trouble
 
 

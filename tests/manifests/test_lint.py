@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from tests.support.command import Finished, reroll
 
-from reroll.core.dialects.reroll import words
+from reroll.core.dialects.reroll import WORDS
 from reroll.core.dialects.words import Place
 
 DEPLOYMENT = """\
@@ -92,7 +92,7 @@ def test_what_does_nothing_is_found_wherever_it_stands(stream: str, told: str) -
 
 def test_every_annotation_of_the_tables_passes_with_its_example() -> None:
     streams = []
-    for word in words():
+    for word in WORDS:
         for place, template in (
             (Place.WORKLOAD, DEPLOYMENT), (Place.NAMESPACE, NAMESPACE), (Place.SOURCE, SOURCE),
         ):  # fmt: skip

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 import yaml
 from tests.scenarios.stage import ENABLED, Stage, eventually
-from tests.support import build
+from tests.support import build, dashboard_rights
 from tests.support.dashboard import DashboardProcess, Visitor
 from tests.support.faultproxy import FaultProxy
 
-from reroll.core.tables import dashboard_rights, rights
+from reroll.core.tables import rights
 from reroll_dev.api import Api, path_to
 
 HOLD = "reroll.dev/hold"

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import yaml
+from tests.support import dashboard_rights
 
 from reroll import __version__
 from reroll.core.dialects import notice_rows
@@ -23,7 +24,7 @@ from reroll.core.model.pace import Parallel, Rolls
 from reroll.core.policy.gate_rows import GateRow
 from reroll.core.policy.receivers import RECEIVERS, URL
 from reroll.core.policy.window_rows import WindowFields
-from reroll.core.tables import dashboard_rights, rights
+from reroll.core.tables import rights
 from reroll.core.tables.custom_rows import helped
 from reroll.core.tables.kinds import KINDS
 from reroll.core.tables.limits import GATES

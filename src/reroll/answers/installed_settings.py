@@ -11,9 +11,9 @@ import msgspec
 
 from reroll.answers.controllers import ControllerContainer
 from reroll.answers.errors import AnswerError
-from reroll.core.model.metadata import Metadata
 from reroll.core.model.podspec import given
 from reroll.kube import resources
+from reroll.kube.objects import DataObject
 from reroll.kube.view import View
 from reroll.settings.document import yaml_mapping
 from reroll.settings.resolve import SettingsError, resolve
@@ -77,18 +77,13 @@ def _words(words: Sequence[str]) -> Iterator[tuple[str, str]]:
             yield name, value if equals else ("true" if after.startswith("--") else after or "true")
 
 
-class _ConfigMap(msgspec.Struct, gc=False):
-    metadata: Metadata
-    data: dict[str, str] | None = None
-
-
 async def installed_settings(view: View, source: SettingsSource, namespace: str) -> Settings:
     """Raises an `AnswerError` with what cannot be read, or cannot be used."""
     where = f"ConfigMap {namespace}/{source.config_map}"
     text = ""
     if source.config_map:
         near = View(view.client, namespace, view.home)
-        config = await near.get(resources.CONFIG_MAPS, namespace, source.config_map, _ConfigMap)
+        config = await near.get(resources.CONFIG_MAPS, namespace, source.config_map, DataObject)
         if config is None:
             raise AnswerError(near.gaps[0] if near.gaps else f"{where} does not exist")
         text = (config.data or {}).get(source.key, "")

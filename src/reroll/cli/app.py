@@ -1,8 +1,8 @@
 """The command line as a whole: one parser, one table of commands, errors become exit codes.
 
-A command is a module with `configure(parser)` and `run(args) -> int`. Only the module of the
-command that was asked for is imported, so that `reroll run` stays small. `dev` and `demo` come with
-the distribution reroll-dev, which may not be installed.
+A command is a module with `DESCRIPTION`, `configure(parser)` and `run(args) -> int`. Only the
+module of the command that was asked for is imported, so that `reroll run` stays small. `dev` and
+`demo` come with the distribution reroll-dev, which may not be installed.
 """
 
 import argparse
@@ -114,6 +114,7 @@ def parser_for(argv: Sequence[str], *, completing: bool = False) -> argparse.Arg
         )
         if completing or name == named:
             command = _load(name)
+            sub.description = command.DESCRIPTION
             command.configure(sub)
             sub.set_defaults(implementation=command)
         sub.formatter_class = _for_people

@@ -53,9 +53,9 @@ class Cache:
         """
         kept = self._kept.get(name)
         if kept is None or not kept.is_good(seconds):
-            kept = _Kept(self._clock, asyncio.ensure_future(_run(ask)))
+            kept = _Kept(self._clock, asyncio.ensure_future(ask()))
             self._kept[name] = kept
-            kept.task.add_done_callback(_seen)
+            kept.task.add_done_callback(take_error)
         self._kept.move_to_end(name)
         while len(self._kept) > self._most:
             self._kept.popitem(last=False)
@@ -67,11 +67,7 @@ class Cache:
         self._kept.clear()
 
 
-async def _run(ask: Callable[[], Awaitable[T]]) -> T:
-    return await ask()
-
-
-def _seen(task: "asyncio.Task[Any]") -> None:
+def take_error(task: "asyncio.Task[Any]") -> None:
     """An error that nobody waited for is no warning."""
     if not task.cancelled():
         task.exception()

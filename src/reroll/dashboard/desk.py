@@ -86,20 +86,18 @@ class Desk:
         """Whether the user may change objects of these kinds in these namespaces."""
         distinct = list(dict.fromkeys(places))
         wanted = [("patch", resource, namespace) for resource, namespace in distinct]
-        answers = dict(zip(distinct, await self._may(wanted), strict=True))
+        answers = dict(zip(distinct, await self.may(wanted), strict=True))
         return [answers[place] for place in places]
 
     async def may_get(self, secrets: Sequence[Key]) -> dict[Key, bool]:
         """Of which Secrets the user may see what keys they have."""
         distinct = list(dict.fromkeys(secrets))
         wanted = [("get", resources.SECRETS, key.namespace) for key in distinct]
-        return dict(zip(distinct, await self._may(wanted), strict=True))
+        return dict(zip(distinct, await self.may(wanted), strict=True))
 
     async def may(self, wanted: Sequence[tuple[str, wire.Resource, str]]) -> list[bool]:
         """Whether the user may do these: a verb, a resource and a namespace each."""
-        return await self._may(wanted)
 
-    async def _may(self, wanted: Sequence[tuple[str, wire.Resource, str]]) -> list[bool]:
         async def one(what: tuple[str, wire.Resource, str]) -> bool:
             name = ("may", what[0], what[1].full_name, what[2])
             [answer] = await self._cache.get(

@@ -29,9 +29,9 @@ class Query(NamedTuple):
         return self.word("namespace")
 
 
-def paged(rows: Sequence[T], query: Query, size: int = SIZE) -> tuple[list[T], Paging]:
+def paged(rows: Sequence[T], query: Query) -> tuple[list[T], Paging]:
     """The rows of the page that was asked for; the last one, if there are not so many."""
-    pages = max(1, -(-len(rows) // size))
+    pages = max(1, -(-len(rows) // SIZE))
     page = min(query.page, pages)
-    begin = (page - 1) * size
-    return list(rows[begin : begin + size]), Paging(page=page, pages=pages, total=len(rows))
+    begin = (page - 1) * SIZE
+    return list(rows[begin : begin + SIZE]), Paging(page=page, pages=pages, total=len(rows))

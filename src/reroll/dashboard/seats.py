@@ -10,6 +10,7 @@ from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 from typing import NamedTuple, Protocol
 
+from reroll.dashboard.cache import take_error
 from reroll.dashboard.desk import Desk
 from reroll.dashboard.people import Who
 from reroll.dashboard.shelf import Shelf
@@ -45,8 +46,8 @@ class Seats:
     async def of(self, who: Who) -> Seat:
         """The seat of somebody whom the API server accepts; raises what it says otherwise."""
         if who not in self._taken:
-            self._taken[who] = asyncio.ensure_future(_run(self._open, who))
-            self._taken[who].add_done_callback(_seen)
+            self._taken[who] = asyncio.ensure_future(self._open(who))
+            self._taken[who].add_done_callback(take_error)
         self._taken.move_to_end(who)
         while len(self._taken) > self._most:
             _end(self._taken.popitem(last=False)[1])
@@ -95,12 +96,3 @@ def _end(task: "asyncio.Task[Seat]") -> None:
         seat = task.result()
         seat.news.end()
         seat.end()
-
-
-async def _run(open_: Callable[[Who], Awaitable[Seat]], who: Who) -> Seat:
-    return await open_(who)
-
-
-def _seen(task: "asyncio.Task[Seat]") -> None:
-    if not task.cancelled():
-        task.exception()

@@ -7,25 +7,18 @@ the others can still check old records. A key is rotated by adding one and namin
 import base64
 import secrets
 
-import msgspec
-
-from reroll.core.model.metadata import Metadata
 from reroll.core.observe.snapshot import Keys
 from reroll.core.tables.annotations import DOMAIN
 from reroll.kube import wire
 from reroll.kube.client import Client
 from reroll.kube.decode import decoded
 from reroll.kube.errors import AlreadyExists, Malformed, NotFound
+from reroll.kube.objects import DataObject
 from reroll.kube.resources import SECRETS
 
 CURRENT = DOMAIN + "current"
 SHORTEST = 16
 """Bytes; shorter keys can be guessed, and with them the passwords behind the digests."""
-
-
-class KeySecret(msgspec.Struct):
-    metadata: Metadata
-    data: dict[str, str] | None = None
 
 
 Keyring = tuple[dict[str, bytes], Keys]
@@ -37,7 +30,7 @@ async def find(client: Client, namespace: str, name: str) -> Keyring | None:
         raw = await client.send(wire.get(SECRETS, namespace, name))
     except NotFound:
         return None
-    return read(decoded(raw, KeySecret, f"Secret {namespace}/{name}"))
+    return read(decoded(raw, DataObject, f"Secret {namespace}/{name}"))
 
 
 def throwaway() -> Keyring:
@@ -73,7 +66,7 @@ def _fresh(namespace: str, name: str) -> dict[str, object]:
     }
 
 
-def read(secret: KeySecret) -> Keyring:
+def read(secret: DataObject) -> Keyring:
     where = f"Secret {secret.metadata.namespace}/{secret.metadata.name}"
     try:
         keyring = {key_id: base64.b64decode(text) for key_id, text in (secret.data or {}).items()}

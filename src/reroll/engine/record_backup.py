@@ -11,12 +11,9 @@ from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import suppress
 from typing import NamedTuple
 
-import msgspec
-
 from reroll.clock import Clock
 from reroll.controller.logs import Log
 from reroll.core.model.key import Key
-from reroll.core.model.metadata import Metadata
 from reroll.core.model.record import Record, read, write
 from reroll.core.observe.workload import Workload, latest, recalled
 from reroll.core.revisions.copies import MANAGED_BY
@@ -25,7 +22,7 @@ from reroll.engine.world import World
 from reroll.kube import api
 from reroll.kube.client import Client
 from reroll.kube.errors import ApiError, NotFound
-from reroll.kube.objects import Stub
+from reroll.kube.objects import DataObject, Stub
 from reroll.kube.resources import CONFIG_MAPS
 
 log = Log("reroll")
@@ -47,11 +44,6 @@ _ENTRY = 64
 
 def shard_name(lease: str, digit: str) -> str:
     return f"{lease}-records-{digit}"
-
-
-class _Shard(msgspec.Struct, gc=False):
-    metadata: Metadata
-    data: dict[str, str] | None = None
 
 
 class Entry(NamedTuple):
@@ -236,9 +228,9 @@ async def find(client: Client, namespace: str) -> list[Entry]:
     ]
 
 
-async def _shards(client: Client, namespace: str) -> AsyncIterator[_Shard]:
+async def _shards(client: Client, namespace: str) -> AsyncIterator[DataObject]:
     """One at a time: each may be large."""
-    pages = api.pages(client, CONFIG_MAPS, namespace, _Shard, label_selector=RECORDS, limit=4)
+    pages = api.pages(client, CONFIG_MAPS, namespace, DataObject, label_selector=RECORDS, limit=4)
     async for page in pages:
         for shard in page.items:
             yield shard

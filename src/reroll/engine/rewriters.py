@@ -77,11 +77,11 @@ class Installed:
         self._lock = asyncio.Lock()
         self.found: tuple[Installation, ...] = ()
 
-    async def refresh(self, *, now: bool = False) -> None:
+    async def refresh(self) -> None:
         """Read again, if the last answer is old."""
         async with self._lock:
             moment = self._clock.monotonic()
-            if not now and self._asked is not None and moment - self._asked < FRESH_SECONDS:
+            if self._asked is not None and moment - self._asked < FRESH_SECONDS:
                 return
             self.found = tuple(await installations(self._client))
             self._asked = moment

@@ -13,6 +13,7 @@ from reroll.core.model.key import Key
 from reroll.core.model.metadata import Metadata, value_in
 from reroll.core.model.metadata import Owner as MetadataOwner
 from reroll.core.model.podspec import given
+from reroll.core.observe.pod_state import PodState
 from reroll.core.revisions.mentions import mentioned
 from reroll.core.revisions.pins import PINS, read_pins
 from reroll.core.tables.kinds import revision_number
@@ -23,6 +24,12 @@ class Stub(msgspec.Struct, gc=False):
     """An object of which only the metadata is read."""
 
     metadata: Metadata
+
+
+class DataObject(Stub, gc=False):
+    """A ConfigMap as it is, or a Secret, whose values are in base64."""
+
+    data: dict[str, str] | None = None
 
 
 def controller(metadata: Metadata) -> MetadataOwner | None:
@@ -59,83 +66,15 @@ Owner = OwnerRef
 # Pods
 
 
-class Condition(msgspec.Struct, gc=False):
-    type: str
-    status: str = ""
-
-
-class Stage(msgspec.Struct, gc=False, rename="camel"):
-    """One of the states of a container."""
-
-    reason: str = ""
-    started_at: datetime | None = None
-    exit_code: int | None = None
-
-
-_STARTING = frozenset(("", "ContainerCreating", "PodInitializing", "Completed"))
-
-
-class ContainerState(msgspec.Struct, gc=False):
-    waiting: Stage | None = None
-    running: Stage | None = None
-    terminated: Stage | None = None
-
-
-class ContainerStatus(msgspec.Struct, gc=False, rename="camel"):
-    name: str
-    state: ContainerState = msgspec.field(default_factory=ContainerState)
-    last_state: ContainerState | None = None
-    ready: bool = True
-    restart_count: int = 0
-
-    @property
-    def trouble(self) -> str:
-        """Why it does not start, in the kubelet's word, with its exit code; nothing if it may.
-
-        One that crashes again and again runs for a moment in between.
-        """
-        stage = self.state.waiting or self.state.terminated
-        ended = self.state.terminated or (self.last_state and self.last_state.terminated)
-        code = ended.exit_code if ended else None
-        if stage is None:
-            return f"restarted (exit {code})" if code and not self.ready else ""
-        if stage.reason in _STARTING:
-            return ""
-        return stage.reason if code is None else f"{stage.reason} (exit {code})"
-
-
-class PodStatus(msgspec.Struct, gc=False, rename="camel"):
-    phase: str = ""
-    address: str = msgspec.field(name="podIP", default="")
-    conditions: list[Condition] | None = None
-    container_statuses: list[ContainerStatus] | None = None
-    init_container_statuses: list[ContainerStatus] | None = None
-
-
 _TEMPLATE_HASHES = ("pod-template-hash", "rollouts-pod-template-hash", "controller-revision-hash")
 
 
-class Pod(msgspec.Struct, gc=False):
+class Pod(PodState, gc=False):
     """A pod without its spec."""
-
-    metadata: Metadata
-    status: PodStatus = msgspec.field(default_factory=PodStatus)
-
-    def has(self, condition: str) -> bool:
-        conditions = given(self.status.conditions)
-        return any(one.type == condition and one.status == "True" for one in conditions)
-
-    @property
-    def is_ready(self) -> bool:
-        return self.has("Ready")
 
     @property
     def is_over(self) -> bool:
         return self.status.phase in {"Succeeded", "Failed"}
-
-    @property
-    def is_leaving(self) -> bool:
-        return self.metadata.deletion_timestamp is not None
 
     @property
     def runs(self) -> bool:

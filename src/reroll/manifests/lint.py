@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from reroll.core.dialects.annotations import SOURCE_ANNOTATIONS, parsed
-from reroll.core.dialects.reroll import ignores, policy, unknown, words
+from reroll.core.dialects.reroll import WORDS, ignores, policy, unknown
 from reroll.core.dialects.words import Place
 from reroll.core.model.key import Key
 from reroll.core.policy.policy import Policy
@@ -67,7 +67,7 @@ class _Linter:
             **{(kind.group, kind.kind): Place.SOURCE for kind in tables.sources},
             **dict.fromkeys(self._kinds, Place.WORKLOAD),
         }
-        self._of_workloads = {one.key for one in words() if Place.WORKLOAD in one.places}
+        self._of_workloads = {one.key for one in WORDS if Place.WORKLOAD in one.places}
 
     def of(self, made: ManifestObject) -> Iterator[Finding]:
         place = self._places.get((made.group, made.key.kind))

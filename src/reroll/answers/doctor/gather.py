@@ -39,6 +39,7 @@ from reroll.features.checkup.switched_on import questions_of
 from reroll.kube import api, discovery, resources, wire
 from reroll.kube.errors import ApiError, Forbidden, Invalid, Malformed, NotFound, Rejected
 from reroll.kube.identity import own_name
+from reroll.kube.objects import DataObject
 from reroll.kube.view import View
 from reroll.settings.table import Settings
 
@@ -255,7 +256,7 @@ class Examination:
         return list(rights.judge(asked, lacking, who))
 
     async def _key(self, here: list[Installation], surveyed: Survey) -> list[Finding]:
-        name, model = self._settings.digest_key, keyring.KeySecret
+        name, model = self._settings.digest_key, DataObject
         where = f"Secret {self.home}/{name}"
         try:
             secret = await api.get(self._view.client, resources.SECRETS, self.home, name, model)

@@ -13,6 +13,7 @@ from reroll.engine import keyring
 from reroll.engine.listing import Listed, Listing
 from reroll.kube import api, resources
 from reroll.kube.errors import Forbidden, Malformed, NotFound
+from reroll.kube.objects import DataObject
 from reroll.kube.view import View
 from reroll.settings.table import Settings
 
@@ -48,7 +49,7 @@ def _records(listed: list[Listed]) -> Iterator[tuple[Key, Record]]:
 async def _ring(view: View, where: Key) -> Ring:
     try:
         secret = await api.get(
-            view.client, resources.SECRETS, where.namespace, where.name, keyring.KeySecret
+            view.client, resources.SECRETS, where.namespace, where.name, DataObject
         )
         _, keys = keyring.read(secret)
     except NotFound:

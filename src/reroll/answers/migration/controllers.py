@@ -7,14 +7,11 @@ Reroll is also found by the Lease that its leader keeps renewing, wherever it ru
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 
-import msgspec
-
 from reroll.answers.controllers import OURS, Controller, ControllerContainer, Lease
 from reroll.answers.migration.translate import TOOLS, Tool, Translation, of_container
 from reroll.core.model.key import Key
-from reroll.core.model.metadata import Manifest, pick, replicas
+from reroll.core.model.metadata import Manifest, pick, replicas, value_in
 from reroll.core.model.podspec import given
-from reroll.core.model.unreadable import UNREADABLE
 from reroll.core.tables.kinds import Kind
 
 MANAGER = "reroll"
@@ -23,14 +20,6 @@ IMAGES: Mapping[str, tuple[tuple[str, ...], ...]] = {
     "reloader": (("stakater", "reloader"), ("stakater", "reloader-ubi")),
     "wave": (("wave-k8s", "wave"), ("pusher", "wave")),
 }
-
-
-class _PodSpec(msgspec.Struct, gc=False):
-    containers: list[ControllerContainer] | None = None
-
-
-class _Template(msgspec.Struct, gc=False):
-    spec: _PodSpec = msgspec.field(default_factory=_PodSpec)
 
 
 class ConfiguredController(Controller, frozen=True, gc=False):
@@ -57,14 +46,11 @@ def controllers(
 
 
 def _of(kind: Kind, manifest: Manifest) -> Iterator[ConfiguredController]:
-    raw = pick(manifest, kind.template)
-    try:
-        template = msgspec.json.decode(raw, type=_Template) if raw else _Template()
-    except UNREADABLE:
-        return
+    path = (*kind.template, "spec", "containers") if kind.template else ()
+    containers = value_in(pick(manifest, path), list[ControllerContainer])
     metadata = manifest.metadata
     key = Key(kind.name, metadata.namespace, metadata.name)
-    for container in given(template.spec.containers):
+    for container in given(containers):
         is_active = replicas(kind, manifest) > 0
         if tool := tool_of(container):
             variables = {one.name: one.value for one in given(container.env)}

@@ -83,8 +83,8 @@ def unneeded(name: str, word: str, takes: Takes = Takes.TEXT) -> Row:
     return Row(name, Fate.UNNEEDED, word, takes=takes)
 
 
-def missing(name: str, word: str, takes: Takes = Takes.TEXT, *, private: bool = False) -> Row:
-    return Row(name, Fate.MISSING, word, takes=takes, private=private)
+def missing(name: str, word: str, takes: Takes = Takes.TEXT) -> Row:
+    return Row(name, Fate.MISSING, word, takes=takes)
 
 
 def truth(text: str) -> bool:

@@ -45,9 +45,9 @@ class Gathered(NamedTuple):
         return findings(self.candidates, self.controllers, read)
 
 
-async def check(view: View, kinds: Iterable[Kind] = KINDS) -> Findings:
+async def check(view: View) -> Findings:
     """What the other tools do here, and what Reroll will do."""
-    return (await _gather(view, kinds, Settings())).findings(EVERY)
+    return (await _gather(view, KINDS, Settings())).findings(EVERY)
 
 
 async def survey(view: View, settings: Settings) -> Survey:

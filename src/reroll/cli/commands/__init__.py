@@ -1,1 +1,1 @@
-"""One module a command: `configure(parser)` and `run(args)`."""
+"""One module a command: `DESCRIPTION`, `configure(parser)` and `run(args)`."""

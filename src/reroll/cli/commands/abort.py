@@ -13,7 +13,6 @@ is `Stopped` until its configuration changes again, or until `reroll promote`.
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.description = DESCRIPTION
     add_arguments(parser)
 
 

@@ -33,7 +33,6 @@ _ROWS = {
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.description = DESCRIPTION
     commands = parser.add_subparsers(dest="approvals_command", metavar="COMMAND", required=True)
     for name, summary, action in COMMANDS:
         sub = commands.add_parser(name, help=summary, description=summary)

@@ -18,7 +18,6 @@ waits again. `reroll status --unapproved` lists what waits.
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.description = DESCRIPTION
     add_arguments(parser)
 
 

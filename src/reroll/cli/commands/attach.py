@@ -27,7 +27,6 @@ Run it after every deploy of `reroll render --names`.
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.description = DESCRIPTION
     parser.add_argument("workloads", nargs="*", metavar="KIND/NAME", help="only these workloads")
     parser.add_argument("-l", "--selector", help="only workloads with these labels")
     parser.add_argument(

@@ -35,7 +35,6 @@ the metadata only, unless a record covers them or you ask for --certificates.
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.description = DESCRIPTION
     parser.add_argument(
         "workloads", nargs="*", metavar="KIND/NAME", help="only pods of these workloads"
     )

@@ -32,7 +32,6 @@ from the cluster, within $REROLL_COMPLETION_TIMEOUT seconds (default: 3)."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.description = DESCRIPTION
     parser.add_argument("shell", choices=SHELLS)
 
 

@@ -19,7 +19,6 @@ controller with --injections, and again after an upgrade.
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.description = DESCRIPTION
     parser.add_argument(
         "-o", "--output", choices=("yaml", "json"), default="yaml", help="(default: yaml)"
     )

@@ -40,7 +40,6 @@ In a cluster (the chart's dashboard.enabled), --auth says whose rights a page ha
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.description = DESCRIPTION
     parser.add_argument(
         "--port",
         type=int,

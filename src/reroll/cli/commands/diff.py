@@ -33,7 +33,6 @@ and with 3 if something does.
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.description = DESCRIPTION
     parser.add_argument(
         "renders",
         nargs="+",

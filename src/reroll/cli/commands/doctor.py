@@ -42,7 +42,6 @@ _COLOURS = {
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.description = DESCRIPTION
     parser.add_argument(
         "--metrics-url",
         action="append",

@@ -36,7 +36,6 @@ Or explain one Injection: what it writes where, and what is in its way.
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.description = DESCRIPTION
     parser.add_argument(
         "workloads",
         nargs="*",

@@ -28,7 +28,6 @@ users, so `kubectl rollout undo` keeps working.
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.description = DESCRIPTION
     add_dry_run_flag(parser, "delete nothing; say what would happen")
     parser.add_argument(
         "--keep",

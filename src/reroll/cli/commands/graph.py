@@ -41,7 +41,6 @@ FORMS = ("tree", "dot", "mermaid", "svg", "json", "yaml")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.description = DESCRIPTION
     parser.add_argument(
         "target", nargs="?", metavar="KIND/NAME", help="one source or one workload (default: all)"
     )

@@ -32,7 +32,6 @@ WIDER = ("REVISION", "KNOWN FROM")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.description = DESCRIPTION
     parser.add_argument(
         "workloads", nargs="*", metavar="KIND/NAME", help="only these workloads (default: all)"
     )

@@ -38,7 +38,6 @@ what changes during the hold rolls once when it ends.
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.description = DESCRIPTION
     add_targets(parser)
     parser.add_argument(
         "--reason", default="", metavar="TEXT", help="why; shown wherever the hold is"

@@ -52,7 +52,6 @@ MOMENT = 1.0
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.description = DESCRIPTION
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
     for name, description, action in (
         ("status", STATUS, _status),

@@ -21,7 +21,6 @@ Exits with 0 if nothing is wrong, and with 2 otherwise.
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.description = DESCRIPTION
     parser.add_argument(
         "files",
         nargs="*",

@@ -33,11 +33,12 @@ chart. Whatever has no counterpart is a comment in it.
   reroll migrate flags -- --auto-reload-all > reroll.yaml
   helm get values reloader | reroll migrate flags --values - --chart"""
 
+DESCRIPTION = (
+    "Move a cluster from Reloader or Wave without touching a manifest or restarting anything."
+)
+
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.description = (
-        "Move a cluster from Reloader or Wave without touching a manifest or restarting anything."
-    )
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
     for name, description, add_arguments, action in COMMANDS:
         sub = commands.add_parser(

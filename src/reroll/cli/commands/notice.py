@@ -46,7 +46,6 @@ IN_THE_IMAGE = "/etc/reroll/reroll.yaml"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.description = DESCRIPTION
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
     for name, description, action in (("test", TEST, _test), ("preview", PREVIEW, _preview)):
         sub = commands.add_parser(

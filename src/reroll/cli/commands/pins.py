@@ -41,7 +41,6 @@ kube-system and the controller's own are left out; the controller uses `template
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.description = DESCRIPTION
     commands = parser.add_subparsers(dest="pins_command", metavar="COMMAND", required=True)
     for name, summary, add_arguments, action in COMMANDS:
         sub = commands.add_parser(name, help=summary, description=summary)

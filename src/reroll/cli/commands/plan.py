@@ -33,7 +33,6 @@ exit codes: 0 nothing would roll; 3 something would; 1 not everything could be r
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.description = DESCRIPTION
     parser.add_argument("workloads", nargs="*", metavar="KIND/NAME", help="only these workloads")
     flags.add_selector_flag(parser)
     parser.add_argument(

@@ -22,7 +22,6 @@ even if it failed, or its time is not over. The next change gets a canary of its
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.description = DESCRIPTION
     add_arguments(parser)
 
 

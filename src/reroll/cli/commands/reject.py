@@ -19,7 +19,6 @@ it, and each says who rejected it and why. The next change of the source waits f
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.description = DESCRIPTION
     parser.add_argument(
         "--reason", required=True, metavar="TEXT", help="why; shown on every workload that waits"
     )

@@ -20,7 +20,6 @@ revision. What changed in the meantime rolls once: now if a controller runs, oth
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.description = DESCRIPTION
     hold.add_targets(parser)
     add_output_flag(parser)
     add_flags(parser)

@@ -34,7 +34,6 @@ manifests on their way to the cluster. Everything else stays byte for byte.
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.description = DESCRIPTION
     parser.add_argument(
         "files",
         nargs="*",

@@ -34,7 +34,6 @@ twice.
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.description = DESCRIPTION
     parser.add_argument("workloads", nargs="*", metavar="KIND/NAME", help="what to restart")
     flags.add_selector_flag(parser)
     parser.add_argument("--reason", default="", metavar="TEXT", help="why, for the Event")

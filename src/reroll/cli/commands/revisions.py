@@ -32,7 +32,6 @@ again or until `reroll release`.
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.description = DESCRIPTION
     parser.usage = (
         "%(prog)s KIND/NAME [options]\n       %(prog)s use KIND/NAME REVISION [--dry-run] [options]"
     )

@@ -32,13 +32,14 @@ from reroll.settings.resolve import SettingsError, resolve
 from reroll.settings.rows import GROUPS
 from reroll.settings.table import ROWS, SETTINGS, Settings
 
+DESCRIPTION = (
+    "Watch the cluster and roll opted-in workloads when their ConfigMaps or Secrets change.\n\n"
+    "Every setting is a flag, an environment variable (REROLL_ and the flag's name, such as\n"
+    "REROLL_LOG_LEVEL) and a key of the config file. The first of these that is set counts."
+)
+
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.description = (
-        "Watch the cluster and roll opted-in workloads when their ConfigMaps or Secrets change.\n\n"
-        "Every setting is a flag, an environment variable (REROLL_ and the flag's name, such as\n"
-        "REROLL_LOG_LEVEL) and a key of the config file. The first of these that is set counts."
-    )
     parser.usage = "reroll run [--config FILE] [--SETTING VALUE ...]"
     parser.add_argument(
         "--config",

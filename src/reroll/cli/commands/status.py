@@ -38,7 +38,6 @@ COLUMNS = ("LAST ROLL", "ROLLOUT", "PODS", "RECORDED", "STATE")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.description = DESCRIPTION
     parser.add_argument("workloads", nargs="*", metavar="KIND/NAME", help="only these workloads")
     parser.add_argument(
         "--unapproved",

@@ -32,7 +32,6 @@ and not rolled, and workloads that have not opted in are never touched.
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.description = DESCRIPTION
     parser.add_argument("workloads", nargs="*", metavar="KIND/NAME", help="only these workloads")
     flags.add_selector_flag(parser)
     parser.add_argument(

@@ -45,7 +45,6 @@ NOW = "now"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.description = DESCRIPTION
     parser.add_argument("workloads", nargs="*", metavar="KIND/NAME", help="only these workloads")
     flags.add_selector_flag(parser)
     parser.add_argument(

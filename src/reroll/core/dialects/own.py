@@ -4,9 +4,8 @@ from collections.abc import Mapping
 
 import msgspec
 
-from reroll.core.dialects.reroll import is_unknown, policy, words
+from reroll.core.dialects.reroll import WORDS, is_unknown, policy
 from reroll.core.dialects.rows import Dialect, Opinion, Options, PolicyInput, Roll
-from reroll.core.dialects.words import Word
 from reroll.core.model.content import Term
 from reroll.core.model.marks import Mark
 from reroll.core.policy.policy import Claim
@@ -45,14 +44,10 @@ def _marks(roll: Roll, _: Options) -> tuple[Mark, ...]:
     return ()
 
 
-def _words(_: Options) -> tuple[Word, ...]:
-    return words()
-
-
 REROLL = Dialect(
     name="reroll",
     help="the annotations of this product",
-    words=_words,
+    words=lambda _: WORDS,
     quick=_quick,
     read=_read,
     marks=_marks,

@@ -70,7 +70,7 @@ def unknown(
         return
     from difflib import get_close_matches  # Only who misspells something waits for it.
 
-    here = sorted({word.key for word in words() if place in word.places})
+    here = sorted({word.key for word in WORDS if place in word.places})
     for key in found:
         near = get_close_matches(key, here, 1, 0.8)
         hint = f"; did you mean {near[0]}?" if near else "; see the reference of annotations"
@@ -108,7 +108,7 @@ def lets(annotations: Mapping[str, str] | None, user: Key) -> bool:
 
 
 _BOTH = (Place.WORKLOAD, Place.NAMESPACE)
-_WORDS = (
+WORDS = (
     *(Word(row.key, _BOTH, row.help, row.example) for row in ANNOTATIONS),
     Word(
         DOMAIN + "sources",
@@ -155,8 +155,4 @@ _WORDS = (
 )
 
 
-def words() -> tuple[Word, ...]:
-    return _WORDS
-
-
-_KNOWN = frozenset(word.key for word in _WORDS) | {CONTENT_OF, COPY_OF}
+_KNOWN = frozenset(word.key for word in WORDS) | {CONTENT_OF, COPY_OF}

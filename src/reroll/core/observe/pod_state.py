@@ -18,18 +18,27 @@ class Waiting(msgspec.Struct, gc=False):
     """The kubelet's own words."""
 
 
+class Running(msgspec.Struct, gc=False, rename="camel"):
+    started_at: datetime | None = None
+
+
 class Ended(msgspec.Struct, gc=False, rename="camel"):
     """An end of a container. It has no message, which would be output of the container."""
 
     reason: str = ""
     exit_code: int | None = None
+    started_at: datetime | None = None
 
 
 class States(msgspec.Struct, gc=False):
-    """One of them is there. That of a container that runs tells nothing."""
+    """One of them is there."""
 
     waiting: Waiting | None = None
+    running: Running | None = None
     terminated: Ended | None = None
+
+
+_STARTING = frozenset(("", "ContainerCreating", "PodInitializing", "Completed"))
 
 
 class Container(msgspec.Struct, gc=False, rename="camel"):
@@ -43,6 +52,20 @@ class Container(msgspec.Struct, gc=False, rename="camel"):
     def last_end(self) -> Ended | None:
         return self.state.terminated or self.last_state.terminated
 
+    @property
+    def trouble(self) -> str:
+        """Why it does not start, in the kubelet's word, with its exit code; nothing if it may.
+
+        One that crashes again and again runs for a moment in between.
+        """
+        stage, ended = self.state.waiting or self.state.terminated, self.last_end
+        code = ended.exit_code if ended else None
+        if stage is None:
+            return f"restarted (exit {code})" if code and not self.ready else ""
+        if stage.reason in _STARTING:
+            return ""
+        return stage.reason if code is None else f"{stage.reason} (exit {code})"
+
 
 class PodCondition(msgspec.Struct, gc=False):
     type: str
@@ -54,6 +77,7 @@ class PodStatus(msgspec.Struct, gc=False, rename="camel"):
     phase: str = ""
     reason: str = ""
     """Why the pod as a whole ended."""
+    address: str = msgspec.field(name="podIP", default="")
     conditions: list[PodCondition] | None = None
     container_statuses: list[Container] | None = None
     init_container_statuses: list[Container] | None = None

@@ -30,23 +30,35 @@ class Spec(msgspec.Struct, frozen=True, gc=False):
     uses: tuple[Use, ...]
     """Each once: many mounts of one volume are one, and a short template can have very many."""
     crowded: bool
+    """It names sources at more places than one workload may: none of them is in `uses`."""
     template_hash: bytes
+    """Of the template that took effect last."""
     has_template_metadata: bool
     has_template_annotations: bool
     lacks: int
+    """Of the path where a roll writes, if that is not in its template: the last steps that are not
+    there."""
     template_annotations: dict[str, str]
+    """What its template says that a dialect reads there."""
     pins: dict[tuple[str, str], str]
+    """The copies that its template names in its annotation, by kind and name of the source."""
     pins_text: str | None
     named: bool
+    """Its template names copies where it uses them, too."""
     plain: bool
+    """It names some of these sources themselves."""
     containers: tuple[Carrier, ...]
     marks: dict[str, str]
+    """The marks that its template has, annotations and variables alike."""
     still: bool
     replaces_pods: bool
     replicas: int
+    """Of a kind with partitions: how many pods it should have."""
     partition: int
+    """How many of them a new template leaves as they are."""
     selector: tuple[tuple[str, str], ...]
     borrows: str
+    """The Deployment whose template it runs."""
     problems: tuple[Problem, ...]
 
 

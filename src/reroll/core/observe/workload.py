@@ -6,15 +6,13 @@ that a workload which did not opt in costs nothing more. `workload` looks into t
 
 import msgspec
 
-from reroll.core.model.key import Key, Problem
-from reroll.core.model.marks import Carrier
+from reroll.core.model.key import Key
 from reroll.core.model.metadata import Manifest, Metadata, value_in
 from reroll.core.model.moment import Moment
 from reroll.core.model.podspec import given
 from reroll.core.model.record import Record, Unreadable, read
 from reroll.core.observe.progress import is_complete, is_observed
-from reroll.core.observe.spec import spec_of
-from reroll.core.policy.references import Use
+from reroll.core.observe.spec import Spec, spec_of
 from reroll.core.policy.vocabulary import Vocabulary
 from reroll.core.tables.annotations import CANARY, STATE
 from reroll.core.tables.catalog import TABLES, Tables
@@ -32,7 +30,7 @@ class Earlier(msgspec.Struct, frozen=True, gc=False):
     """A roll of ours left it, rather than another writer."""
 
 
-class Workload(msgspec.Struct, frozen=True, gc=False):
+class Workload(Spec, frozen=True, gc=False, kw_only=True):
     key: Key
     uid: str
     version: int
@@ -41,44 +39,13 @@ class Workload(msgspec.Struct, frozen=True, gc=False):
     record: Record | Unreadable | None
     """The one on the object."""
     record_text: str | None
-    uses: tuple[Use, ...]
-    template_hash: bytes
-    """Of the template that took effect last."""
     template: Moment
     """When its template last changed in a way that replaced its pods."""
-    crowded: bool = False
-    """It names sources at more places than one workload may: none of them is in `uses`."""
     has_annotations: bool = True
-    has_template_metadata: bool = True
-    has_template_annotations: bool = False
-    lacks: int = 0
-    """Of the path where a roll writes, if that is not in its template: the last steps that are not
-    there."""
-    template_annotations: dict[str, str] = {}
-    """What its template says that a dialect reads there."""
-    pins: dict[tuple[str, str], str] = {}
-    """The copies that its template names in its annotation, by kind and name of the source."""
-    pins_text: str | None = None
-    named: bool = False
-    """Its template names copies where it uses them, too."""
-    plain: bool = False
-    """It names some of these sources themselves."""
     observed: bool = True
     """Of a template with pins: its controller has seen it."""
-    containers: tuple[Carrier, ...] = ()
-    marks: dict[str, str] = {}
-    """The marks that its template has, annotations and variables alike."""
     remarked: bool = False
-    """Somebody else changed them last."""
-    still: bool = False
-    replaces_pods: bool = True
-    replicas: int = 0
-    """Of a kind with partitions: how many pods it should have."""
-    partition: int = 0
-    """How many of them a new template leaves as they are."""
-    selector: tuple[tuple[str, str], ...] = ()
-    borrows: str = ""
-    """The Deployment whose template it runs."""
+    """Somebody else changed its marks last."""
     ended: bool = False
     idle: bool = False
     """It is suspended, and its pods are gone: those that it starts later are new."""
@@ -95,7 +62,6 @@ class Workload(msgspec.Struct, frozen=True, gc=False):
     """Of a `last` that went unwatched: after this version a later record may have been written."""
     reverted: bool = False
     """The write that put an older record back changed its template too, as an undo does."""
-    problems: tuple[Problem, ...] = ()
 
 
 class _Condition(msgspec.Struct, gc=False):

@@ -107,9 +107,7 @@ def _counts_of(facts: Mapping[Key, Facts], words: Sequence[str]) -> dict[str, in
 # Changes
 
 
-def change_under_way(
-    change: Facts, facts: Mapping[Key, Facts], chips: int = CHIPS
-) -> ChangeUnderWay:
+def change_under_way(change: Facts, facts: Mapping[Key, Facts]) -> ChangeUnderWay:
     """With its waves as columns; of each wave, those that need attention come first."""
     waves: dict[int, list[Chip]] = {}
     for one in change["workloads"]:
@@ -119,19 +117,19 @@ def change_under_way(
         stopped=change["stopped"],
         counts=change["counts"],
         waves=[
-            Wave(number=number, total=len(all_), workloads=_drawn(all_, chips))
+            Wave(number=number, total=len(all_), workloads=_drawn(all_))
             for number, all_ in sorted(waves.items())
         ],
     )
 
 
-def _drawn(wave: list[Chip], most: int) -> list[Chip]:
+def _drawn(wave: list[Chip]) -> list[Chip]:
     first = sorted(wave, key=_urgency)
-    if len(first) <= most:
+    if len(first) <= CHIPS:
         return first
     loud = [one for one in first if one.stage not in QUIET]
     quiet = [one for one in first if one.stage in QUIET]
-    return (loud + quiet[:FEW])[:most]
+    return (loud + quiet[:FEW])[:CHIPS]
 
 
 def _chip(one: Facts, known: Facts | None) -> Chip:

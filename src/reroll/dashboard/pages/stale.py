@@ -9,7 +9,6 @@ from reroll.dashboard.paging import Query, paged
 from reroll.dashboard.schema import Ref, StalePage, StaleRow
 
 AUDIT_FOR = 15.0
-MOST_PODS = 5
 _ORDER = (Verdict.STALE.value, Verdict.MISSING.value, Verdict.UNKNOWN.value)
 
 

@@ -6,11 +6,8 @@ Everything is applied server-side, so doing it twice changes nothing.
 from collections.abc import Iterable
 from typing import NamedTuple
 
-import msgspec
-
 from reroll.clock import Clock
 from reroll.core.model.key import Key
-from reroll.core.model.metadata import Metadata
 from reroll.core.revisions.templates import template_pins
 from reroll.engine.admission_objects import OLDEST_MINOR, VERSIONS, Manifest, Mode, Service
 from reroll.engine.rewriters import Installed
@@ -20,7 +17,7 @@ from reroll.features.admission.probe import Probe
 from reroll.kube import api, discovery
 from reroll.kube.client import Client
 from reroll.kube.errors import Forbidden
-from reroll.kube.objects import Stub
+from reroll.kube.objects import DataObject, Stub
 from reroll.kube.resources import (
     NAMESPACES,
     SECRETS,
@@ -53,11 +50,6 @@ class Done(NamedTuple):
     what: str
 
 
-class _Secret(msgspec.Struct):
-    metadata: Metadata
-    data: dict[str, str] | None = None
-
-
 async def capabilities(client: Client, namespace: str, url: str = "") -> Capabilities:
     """What the cluster offers; `namespace` is the controller's, where the webhook would be."""
     minor = (await discovery.version(client)).minor
@@ -84,7 +76,7 @@ async def _service(client: Client, service: Service) -> Service | str:
 async def authorities(client: Client, namespace: str, secret: str) -> str:
     """The CA bundle of the webhook in base64; empty if it is not there, or may not be read."""
     try:
-        held = await api.find(client, SECRETS, namespace, secret, _Secret)
+        held = await api.find(client, SECRETS, namespace, secret, DataObject)
     except Forbidden:
         return ""
     return (held.data or {}).get("ca.crt", "") if held else ""

@@ -12,10 +12,7 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
 
-import msgspec
-
 from reroll.clock import Clock
-from reroll.core.model.metadata import Metadata
 from reroll.core.tables.annotations import DOMAIN
 from reroll.features.admission import certificates
 from reroll.features.admission.certificates import (
@@ -30,18 +27,13 @@ from reroll.features.admission.certificates import (
 from reroll.kube import api
 from reroll.kube.client import Client
 from reroll.kube.errors import AlreadyExists, ConfigError, Conflict, NotFound
-from reroll.kube.objects import Stub
+from reroll.kube.objects import DataObject, Stub
 from reroll.kube.resources import SECRETS
 
 HOSTS = DOMAIN + "hosts"
 SKEW = timedelta(hours=1)
 """A clock that runs a little late must accept a new certificate, too."""
 SIGNING = "reroll.pki"
-
-
-class _Secret(msgspec.Struct):
-    metadata: Metadata
-    data: dict[str, str] | None = None
 
 
 class CertificateStore:
@@ -57,7 +49,7 @@ class CertificateStore:
     async def current(self) -> Certificates:
         """What the webhook shows and the API server has to trust; renewed if that is due."""
         while True:
-            secret = await api.find(self._client, SECRETS, self._namespace, self._name, _Secret)
+            secret = await api.find(self._client, SECRETS, self._namespace, self._name, DataObject)
             annotations = (secret.metadata.annotations if secret else None) or {}
             data = (secret.data if secret else None) or {}
             held = certificates.read(data, annotations.get(HOSTS, ""))
@@ -92,7 +84,7 @@ class CertificateStore:
         }
         return await _sign(order)
 
-    async def _write(self, secret: _Secret | None, fresh: Certificates) -> None:
+    async def _write(self, secret: DataObject | None, fresh: Certificates) -> None:
         metadata: dict[str, Any] = {"annotations": {HOSTS: fresh.hosts}}
         body = {"metadata": metadata, "data": certificates.write(fresh)}
         if secret is not None:

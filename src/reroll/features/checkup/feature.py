@@ -8,14 +8,11 @@ a log line and an Event on the Lease; everything else works as before.
 import asyncio
 from collections.abc import Collection, Mapping
 
-import msgspec
-
 from reroll.controller.context import Context
 from reroll.controller.events import Recorder, Regarding
 from reroll.controller.feature import Feature as Supervised
 from reroll.controller.logs import Log
 from reroll.core.model.key import Key
-from reroll.core.model.metadata import Metadata
 from reroll.core.tables.reasons import Reason
 from reroll.core.tables.rights import Feature
 from reroll.features.checkup.access import Question, ask, by_feature, lacks
@@ -23,6 +20,7 @@ from reroll.features.checkup.switched_on import APIS, questions_of, switched_on
 from reroll.kube import discovery, wire
 from reroll.kube.decode import decoded
 from reroll.kube.errors import ApiError
+from reroll.kube.objects import Stub
 from reroll.kube.resources import LEASES
 
 log = Log("reroll")
@@ -31,10 +29,6 @@ FIRST = 2.0
 EVERY = 300.0
 AFTER_BAD = 10.0
 """Seconds to the next look while something is missing."""
-
-
-class _Lease(msgspec.Struct):
-    metadata: Metadata
 
 
 class Checkup(Supervised):
@@ -96,6 +90,6 @@ class Checkup(Supervised):
         request = wire.get(LEASES, self._namespace, self._settings.lease)
         try:
             raw = await self._client.send(request)
-            return decoded(raw, _Lease).metadata.uid
+            return decoded(raw, Stub).metadata.uid
         except ApiError:
             return ""

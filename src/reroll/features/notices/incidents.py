@@ -141,7 +141,7 @@ class Incidents:
         """A workload has this problem, and no other."""
         incident = self._incident(topic, now)
         found = incident.topic.id
-        touched = self._leave(key, topic.news) if self._of.get(key, found) != found else set()
+        touched = self.leave(key, topic.news) if self._of.get(key, found) != found else set()
         self._of[key] = found
         return touched | {found} if incident.put(key, message) else touched
 
@@ -149,10 +149,6 @@ class Incidents:
         """The problem that it has, as far as that is told here."""
         incident = self.open.get(self._of.get(key, ""))
         return incident.topic.news if incident else None
-
-    def leave(self, key: Key, moved_to: News | None = None) -> set[str]:
-        """A workload has no problem that is told here; at most this one."""
-        return self._leave(key, moved_to)
 
     def done(self, key: Key, topic: Topic, message: str, now: datetime) -> set[str]:
         """Information about a workload."""
@@ -179,7 +175,8 @@ class Incidents:
             self.open[topic.id] = Incident(topic, now)
         return self.open[topic.id]
 
-    def _leave(self, key: Key, moved_to: News | None) -> set[str]:
+    def leave(self, key: Key, moved_to: News | None = None) -> set[str]:
+        """A workload has no problem that is told here; at most this one."""
         found = self._of.pop(key, None)
         incident = self.open.get(found) if found else None
         if found is None or incident is None:

@@ -11,7 +11,6 @@ from collections.abc import Collection, Iterable, Mapping
 import msgspec
 
 from reroll.controller.logs import Log
-from reroll.core.model.metadata import Metadata
 from reroll.core.model.unreadable import UNREADABLE
 from reroll.core.revisions.copies import MANAGED_BY
 from reroll.core.tables.annotations import NOTICES
@@ -20,17 +19,12 @@ from reroll.features.notices.incidents import Delivery
 from reroll.kube import api
 from reroll.kube.client import Client
 from reroll.kube.errors import ApiError, NotFound
-from reroll.kube.objects import Stub
+from reroll.kube.objects import DataObject, Stub
 from reroll.kube.resources import CONFIG_MAPS
 
 log = Log("reroll")
 _MOST = 400
 """Entries of one notice that are read."""
-
-
-class _Object(msgspec.Struct, gc=False):
-    metadata: Metadata
-    data: dict[str, str] | None = None
 
 
 def written(entries: Iterable[Delivery]) -> str:
@@ -60,7 +54,7 @@ class DeliveryState:
         """What the object says of these notices. Raises `ApiError`."""
         selector = f"{NOTICES}={self._lease}"
         pages = api.pages(
-            self._client, CONFIG_MAPS, self._namespace, _Object, label_selector=selector
+            self._client, CONFIG_MAPS, self._namespace, DataObject, label_selector=selector
         )
         data: dict[str, str] = {}
         async for page in pages:

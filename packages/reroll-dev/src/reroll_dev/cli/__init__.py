@@ -1,1 +1,1 @@
-"""One module a command: `configure(parser)` and `run(args)`, loaded by `reroll.cli.app`."""
+"""One module a command, as `reroll.cli.app` loads them."""

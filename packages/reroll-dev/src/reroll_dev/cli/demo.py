@@ -38,15 +38,16 @@ NAME = "demo"
 QUIET = 3.0
 """Seconds in which nothing must happen, before we say that nothing happens."""
 
+DESCRIPTION = (
+    "Show the main job on a real control plane: an nginx whose page comes from a ConfigMap.\n"
+    "The first run builds the control plane, which takes minutes. With --node the pods really\n"
+    "run, with a small web server instead of nginx, and you see the page. --propagation shows\n"
+    "how a bad value is stopped: eight workloads, one ConfigMap, a few at a time. --dashboard\n"
+    "shows the same in a browser."
+)
+
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.description = (
-        "Show the main job on a real control plane: an nginx whose page comes from a ConfigMap.\n"
-        "The first run builds the control plane, which takes minutes. With --node the pods really\n"
-        "run, with a small web server instead of nginx, and you see the page. --propagation shows\n"
-        "how a bad value is stopped: eight workloads, one ConfigMap, a few at a time. --dashboard\n"
-        "shows the same in a browser."
-    )
     parser.add_argument(
         "--keep", action="store_true", help="leave the cluster and the controller running"
     )

@@ -35,18 +35,19 @@ LOGS = (
 )
 COLUMNS = ("process", "pid", "state", "port", "log")
 
+DESCRIPTION = (
+    "Run a real control plane on this machine: etcd, API server, controller manager and\n"
+    "scheduler, with nodes and pods played by KWOK. Nothing runs in the pods; the rest is\n"
+    "Kubernetes. With --node there is also a real node that runs pods; this needs Linux and\n"
+    "root.\n\n"
+    "  reroll dev up\n"
+    "  export KUBECONFIG=$(reroll dev kubeconfig --path)\n"
+    "  kubectl get nodes\n"
+    "  reroll dev down"
+)
+
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.description = (
-        "Run a real control plane on this machine: etcd, API server, controller manager and\n"
-        "scheduler, with nodes and pods played by KWOK. Nothing runs in the pods; the rest is\n"
-        "Kubernetes. With --node there is also a real node that runs pods; this needs Linux and\n"
-        "root.\n\n"
-        "  reroll dev up\n"
-        "  export KUBECONFIG=$(reroll dev kubeconfig --path)\n"
-        "  kubectl get nodes\n"
-        "  reroll dev down"
-    )
     commands = parser.add_subparsers(dest="dev_command", metavar="COMMAND", required=True)
     for name, summary, add_arguments, action in COMMANDS:
         sub = commands.add_parser(name, help=summary, description=summary)
