@@ -240,8 +240,7 @@ def test_what_takes_long_to_be_allowed_or_answered_comes_in_the_end(
     for web in webs.values():
         stage.adopted(web)
         stage.settled(web)
-    fault_proxy.inject(Cut(in_event=1), watch_of("configmaps"))
-    fault_proxy.inject(Answer(403), watch_of("configmaps"))
+    fault_proxy.inject_in_turn(watch_of("configmaps"), Cut(in_event=1), Answer(403))
     for name in names:
         fault: Fault = Answer(403) if "forbidden" in name else Silence()
         match = (
@@ -269,8 +268,7 @@ def blind(fault_proxy: FaultProxy) -> Iterator[Callable[[str], None]]:
     """`blind("deployments")`: its watch tells nothing more, and the next one has to list anew."""
 
     def strike(plural: str) -> None:
-        fault_proxy.inject(Silence(), watch_of(plural))
-        fault_proxy.inject(Answer(410), watch_of(plural))
+        fault_proxy.inject_in_turn(watch_of(plural), Silence(), Answer(410))
         fault_proxy.wait_for("Silence", watch_of(plural))
 
     yield strike
@@ -286,6 +284,8 @@ def test_a_template_found_in_a_list_does_not_count_as_newer_than_a_content_that_
     blind("deployments")
     image = {"spec": {"template": {"metadata": {"labels": {"image": "new"}}}}}
     case.stage.api.patch(case.stage.path(case.web), image)
+    # One that is made after the content has that content, whenever its template was written.
+    eventually(lambda: len(case.stage.revisions(case.web)) == 2, "it has a ReplicaSet")
 
     case.change("ConfigMap")
     case.stage.annotate(case.web, note="a later version")

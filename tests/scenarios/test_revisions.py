@@ -184,8 +184,7 @@ def test_a_watch_that_is_refused_for_a_moment_costs_no_pin_and_hides_nothing(
     alone(lambda *flags, **more: controller(*flags, kubeconfig=kubeconfig, **more))
     first, db = pin(stage, web), pin(stage, web, "Secret", "db")
     watching = Match(path="/configmaps$", watch=True, query=ALL_OF_THEM)
-    fault_proxy.inject(Cut(in_event=1), watching)
-    fault_proxy.inject(Answer(403), watching)
+    fault_proxy.inject_in_turn(watching, Cut(in_event=1), Answer(403))
     stage.make(build.configmap("other"))
     fault_proxy.wait_for("Answer", watching)
 
