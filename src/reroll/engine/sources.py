@@ -20,7 +20,6 @@ from reroll.core.revisions.copies import is_our_own
 from reroll.core.tables.annotations import ALLOW_FROM
 from reroll.core.tables.source_kinds import SourceKind, Watched
 from reroll.engine.content import (
-    MountReport,
     Source,
     Wanted,
     changed_at,
@@ -217,8 +216,10 @@ class Sources(SourceIndex):
         ask = self._references.named_keys
         return lambda: frozenset[str]().union(*{ask(user, key) for user in known.users})
 
-    def mounts_seen(self, key: Key, reports: Mapping[str, MountReport], moment: Moment) -> None:
-        """What pods have mounted of a class."""
+    def mounts_seen(
+        self, key: Key, versions: Callable[[], Mapping[str, str]], moment: Moment
+    ) -> None:
+        """What pods have mounted of a class; asked for only if somebody refers to it."""
         known = self._find(key)
         if known is None:
             return
@@ -227,7 +228,7 @@ class Sources(SourceIndex):
             return
         before = known.content
         wanted = Wanted(known.hashed, self._named_keys(key, known))
-        new = mounted_content(key, reports, moment, self._scope.dialects, wanted)
+        new = mounted_content(key, versions(), moment, self._scope.dialects, wanted)
         new = paced(new, None, self._scope.default_for_source(key))
         marks = known.marks or frozenset()
         self.content_seen(key, msgspec.structs.replace(new, marks=marks), moment.by)
