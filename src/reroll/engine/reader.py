@@ -201,6 +201,8 @@ class Reader:
         sources = self._world.sources
         if want.key not in sources:
             return None
+        if seconds := sources.fanout.wait(want.key.namespace):
+            return seconds
         return await self._fetch(want.key, at_least=sources.take_told(want.key))
 
     async def confirm(self, sources: Iterable[Key]) -> None:

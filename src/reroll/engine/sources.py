@@ -27,6 +27,7 @@ from reroll.engine.content import (
     is_wide,
     mounted_content,
 )
+from reroll.engine.fanout import Fanout
 from reroll.engine.globs import Expanding, Globs
 from reroll.engine.scope import Scope
 from reroll.engine.source_index import SourceIndex
@@ -51,6 +52,7 @@ class Sources(SourceIndex):
         self._scope, self._globs, self.digest_keys = scope, globs, digest_keys
         self._want, self._notice, self._references = want, notice, references
         self._refused: set[tuple[str, str | None]] = set()
+        self.fanout = Fanout(self.content_seen)
 
     # Who uses what
 
@@ -209,7 +211,8 @@ class Sources(SourceIndex):
             new = msgspec.structs.replace(new, ignored=True)
         if new.wholes and not new.knows(wanted.named()):
             self._read(key)  # Another user came in a break.
-        self.content_seen(key, new, metadata.version)
+        if not (watched and self.fanout.put_off(key, new, metadata.version)):
+            self.content_seen(key, new, metadata.version)
 
     def _named_keys(self, key: Key, known: SourceState) -> Callable[[], frozenset[str]]:
         """Asked for only where a source has too many keys to keep a digest of each."""
@@ -259,6 +262,8 @@ class Sources(SourceIndex):
         (self.paced.add if is_paced else self.paced.discard)(key)
         known.gone = version if new is Absence.MISSING else 0
         first = old is Absence.UNREAD
+        if not first:
+            self.fanout.tells(key.namespace, len(known.users))
         # By name, so that a change reaches them in the order that `reroll plan` shows.
         for user in sorted(known.users):
             if concerns(user, key, old, new):
