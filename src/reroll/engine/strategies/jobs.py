@@ -62,6 +62,7 @@ PATIENCE = 60.0
 SLOWLY = 10.0
 """Seconds between two looks at pods that take longer."""
 WORKERS = 4
+OF_ONE_NAMESPACE = 2
 Publish = Callable[[Report], None]
 
 
@@ -74,7 +75,7 @@ class Jobs:
         self._client, self._clock, self._world = client, clock, world
         self.may_recreate = may_recreate
         self._backoff = Backoff(clock)
-        self._queue: Queue[Key] = Queue(clock, share=attrgetter("namespace"))
+        self._queue: Queue[Key] = Queue(clock, share=attrgetter("namespace"), most=OF_ONE_NAMESPACE)
         self._turns: dict[Key, Turn] = {}
         """What to report when a Job exists again."""
         self._leaving: dict[Key, float] = {}
