@@ -370,3 +370,46 @@ def test_names_that_come_and_go_are_not_counted_for_ever() -> None:
     assert len(returns._keys["a"]) <= Returns.MOST
     returns.ended("a")
     assert (returns._keys, returns._came) == ({}, {})
+
+
+def test_a_share_that_rested_long_ago_waits_for_no_other_that_did(
+    make: Callable[[float, int], Bench],
+) -> None:
+    bench = make(10, 100)
+    shares = "abcdefghij"
+    bench.line._ease.part, bench.line._ease.again = 0.5, 0.05
+    for _ in range(8):
+        bench.do(*(lambda one=one: bench.line.admit(f"{one}1") for one in shares))
+    bench.do(*(lambda one=one: bench.line.admit(f"{one}2") for one in shares))
+    bench.do(
+        *(lambda one=one, n=n: bench.line.leave(f"{one}{n}") for one in shares for n in (1, 2))
+    )
+    assert all(bench.line._waiting.rests(one) for one in shares)
+
+    bench.loop.turn(60)
+
+    bench.do(lambda: bench.line.admit("j3"))
+    bench.loop.turn()
+    assert bench.line.admit("j3")
+    bench.loop.turn(60)
+
+
+def test_keys_that_come_again_before_they_take_their_turns_flap(
+    make: Callable[[float, int], Bench],
+) -> None:
+    """However large the burst is: they are those that no worker has got to."""
+    bench = make(10, 1_000)
+    keys = [f"a{n}" for n in range(100)]
+    for _ in range(6):
+        bench.do(*(lambda key=key: bench.line.admit(key) for key in keys))
+    bench.line._ease.part, bench.line._ease.again = 0.5, 0.05
+    assert "a" in bench.line._returns
+
+    for key in keys[:50]:
+        bench.line.take(key)
+    admitted = bench.do(*(lambda key=key: bench.line.admit(key) for key in keys[:50]))
+    assert admitted == [True, *[False] * 49]
+    assert bench.do(lambda: bench.line.admit("b1")) == [True]
+
+    bench.do(*(lambda key=key: bench.line.leave(key) for key in keys))
+    assert "a" not in bench.line._returns

@@ -2,6 +2,7 @@
 
 import asyncio
 from datetime import timedelta
+from typing import Any
 
 import msgspec
 import pytest
@@ -11,6 +12,7 @@ from tests.core.build import DEPLOYMENT, NOW, document, workload
 from tests.fuzz.bench import Answers
 
 from reroll.clock import SystemClock
+from reroll.controller import bugs
 from reroll.core.model.key import Key
 from reroll.core.model.metadata import Metadata
 from reroll.core.model.record import Record, write
@@ -23,6 +25,8 @@ from reroll.engine.record_backup import Entry, RecordBackup, entries_of, fitting
 from reroll.engine.scope import Scope
 from reroll.engine.tracked import Tracked
 from reroll.engine.world import World
+from reroll.kube.errors import Invalid
+from reroll.kube.wire import Request
 
 
 def numbered(number: int, age: int = 0) -> Record:
@@ -42,6 +46,77 @@ def test_what_has_no_room_is_left_out_the_oldest_first() -> None:
     assert set(fitting(all_of_them, 3 * one)) == {"uid-2", "uid-5", "uid-1"}
     assert set(fitting(all_of_them, one)) == {"uid-1"}
     assert fitting(all_of_them, one - 1) == {}
+
+
+def of(namespace: str, name: str, age: int, why: str = "Adopted") -> Workload:
+    record = msgspec.structs.replace(numbered(1, age), why=why)
+    manifest = document(
+        DEPLOYMENT, name=name, namespace=namespace, annotations={STATE: write(record)}
+    )
+    return workload(DEPLOYMENT, manifest)
+
+
+def test_a_namespace_that_fills_the_backup_leaves_out_its_own_records_only() -> None:
+    """Anybody can write a record on a workload of theirs: a long one, of whatever time."""
+    long = "x" * 200_000
+    hostile = {f"h-{n}": of("hostile", f"h-{n}", -9_999, long) for n in range(40)}
+    quiet = {f"q-{n}": of("quiet", f"q-{n}", 900 + n) for n in range(100)}
+
+    kept = fitting({**quiet, **hostile})
+
+    assert kept.keys() >= quiet.keys()
+    assert 3 <= len(kept.keys() & hostile.keys()) <= 4
+
+
+def test_the_room_of_the_backup_is_in_bytes_of_what_is_written() -> None:
+    """Four bytes to a character, and a record that is not on the workload any more."""
+    wide = of("hostile", "wide", 1, "\N{GRINNING FACE}" * 60_000)
+    lost = workload(DEPLOYMENT, document(DEPLOYMENT, namespace="hostile", version=101), wide)
+    assert lost.record_text is None
+
+    for one in (wide, lost):
+        assert len(fitting({f"0-{n}": one for n in range(9)})) == 3
+
+
+def test_a_shard_that_is_refused_keeps_no_other_from_being_written() -> None:
+    first, other = (msgspec.structs.replace(recorded(1), uid=f"{digit}-a") for digit in "0f")
+    backup, world, answers = backed_up(first)
+    world.workloads[Key("Deployment", "shop", "other")] = Tracked(other, Policy())
+    answers.everything = b'{"metadata":{"name":"x"},"items":[]}'
+    usual = answers.send
+
+    async def send(request: Request, **how: Any) -> bytes:
+        if request.method == "PATCH" and request.path.endswith("records-0"):
+            raise Invalid("it is too long", status=422)
+        return await usual(request, **how)
+
+    answers.send = send  # type: ignore[method-assign]
+    asyncio.run(backup.flush())
+
+    assert [one.path[-1] for one in answers.sent if one.method == "PATCH"] == ["f"]
+
+
+def test_what_goes_wrong_with_the_backup_does_not_end_the_work_beside_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(record_backup, "EVERY", 0.0)
+    backup, _, _ = backed_up()
+    tries: list[int] = []
+    monkeypatch.setattr(bugs, "report", lambda *_, **__: tries.append(1))
+
+    async def broken() -> None:
+        raise TypeError
+
+    monkeypatch.setattr(backup, "flush", broken)
+
+    async def goes_on() -> None:
+        running = asyncio.create_task(backup.run())
+        while len(tries) < 3:
+            await asyncio.sleep(0)
+            assert not running.done()
+        running.cancel()
+
+    asyncio.run(goes_on())
 
 
 def test_an_entry_is_a_version_and_a_record() -> None:

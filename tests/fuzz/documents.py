@@ -38,6 +38,8 @@ TEXTS = st.sampled_from(
     ]
 )
 
+ENTRIES = st.sampled_from(["configmap/app", "secret/db", "secret/db#password", "odd", ""])
+
 records: Gen[dict[str, Any]] = st.fields(
     {
         "n": st.integers(0, 2**53),
@@ -59,6 +61,49 @@ records: Gen[dict[str, Any]] = st.fields(
         "pins": st.sampled_from(["", "configmap/app=app-0123456789"]),
         "named": st.booleans(),
         "held": TIMES,
+        "rv": st.integers(0, 2**53),
+        "how": st.sampled_from(["stamp", "evict", "reload", "recreate", "odd"]),
+        "declined": st.lists(ENTRIES, most=2),
+        "failed": st.booleans(),
+        "trial": st.fields(
+            {"of": st.lists(ENTRIES, most=2)},
+            {
+                "sick": st.booleans(),
+                "v": st.sampled_from(["healthy", "failed", "stuck", "odd"]),
+                "at": TIMES,
+                "why": st.just("CrashLoopBackOff (exit 1)"),
+                "back": TIMES,
+                "b": st.sampled_from(["by hand", "healthy", "failed", "odd"]),
+                "past": st.lists(ENTRIES, most=2),
+                "ok": st.lists(ENTRIES, most=2),
+                "was": st.sampled_from(["unknown", "failed"]),
+            },
+        ),
+        "good": st.sampled_from(["", "configmap/app=app-0123456789", "odd"]),
+        "mark": st.just(DIGEST),
+        "burst": st.fields({"n": st.integers(-1, 2**40), "since": TIMES}),
+        "canary": st.fields(
+            {
+                "of": st.just(DIGEST),
+                "v": st.sampled_from(["", "failed", "aborted", "promoted", "odd"]),
+                "at": TIMES,
+            },
+            {
+                "why": st.just("x"),
+                "within": st.fields(
+                    {
+                        "was": st.sampled_from([0, -1, 2**40]),
+                        "to": st.sampled_from([0, -1, 2]),
+                        "template": st.just(DIGEST),
+                    },
+                    {
+                        "old": st.sampled_from(["", "configmap/app=app-0123456789", "odd"]),
+                        "new": st.sampled_from(["", "configmap/app=app-0123456789", "odd"]),
+                    },
+                ),
+            },
+        ),
+        "expires": TIMES,
     },
 )
 record_texts: Gen[str] = (records | mutated_by(records)).map(
@@ -403,4 +448,95 @@ discovery_lists: Gen[dict[str, Any]] = st.just(
         ],
         "versions": [{"groupVersion": "example.com/v1", "version": "v1"}],
     }
+)
+
+STATES = st.fields(
+    {},
+    {
+        "waiting": st.fields({"reason": st.sampled_from(["CrashLoopBackOff", "ErrImagePull", ""])}),
+        "terminated": st.fields({"exitCode": st.sampled_from([0, 1, -1, 2**40])}),
+        "running": st.fields({"startedAt": TIMES}),
+    },
+)
+pods: Gen[dict[str, Any]] = st.fields(
+    {
+        "metadata": metadata(),
+        "status": st.fields(
+            {"phase": st.sampled_from(["Running", "Failed", "Pending", "odd"])},
+            {
+                "podIP": st.sampled_from(["10.0.0.1", "::1", "odd", ""]),
+                "reason": st.just("Evicted"),
+                "conditions": st.lists(
+                    st.fields(
+                        {"type": st.sampled_from(["Ready", "PodScheduled"])},
+                        {"status": st.sampled_from(["True", "False", ""]), "reason": TEXTS},
+                    ),
+                    most=2,
+                ),
+                "containerStatuses": st.lists(
+                    st.fields(
+                        {"name": NAMES, "state": STATES},
+                        {"lastState": STATES, "ready": st.booleans(), "restartCount": st.just(7)},
+                    ),
+                    most=2,
+                ),
+            },
+        ),
+    }
+)
+METRICS = st.lists(
+    st.fields(
+        {"name": NAMES},
+        {"interval": st.just("1s"), "count": st.sampled_from([0, "0", 3]), "provider": st.just({})},
+    ),
+    most=2,
+)
+analysis_templates: Gen[dict[str, Any]] = st.fields(
+    {
+        "metadata": metadata(),
+        "spec": st.fields(
+            {"metrics": METRICS},
+            {
+                "args": st.lists(
+                    st.fields({"name": st.just("service")}, {"value": TEXTS, "valueFrom": TEXTS}),
+                    most=2,
+                ),
+                "dryRun": METRICS,
+                "templates": st.lists(
+                    st.fields({"templateName": NAMES}, {"clusterScope": st.booleans()}), most=2
+                ),
+            },
+        ),
+    }
+)
+analysis_runs: Gen[dict[str, Any]] = st.fields(
+    {
+        "metadata": metadata(),
+        "status": st.fields(
+            {"phase": st.sampled_from(["Successful", "Failed", "Error", "Running", ""])},
+            {"completedAt": TIMES, "metricResults": METRICS},
+        ),
+    },
+    {"spec": st.fields({"terminate": st.booleans()})},
+)
+SAMPLES = st.fields(
+    {
+        "value": st.just([1.5, "3"]),
+        "metric": st.dictionaries(st.just("alertname"), TEXTS, most=1),
+    }
+)
+prometheus_answers: Gen[dict[str, Any]] = st.fields(
+    {
+        "status": st.sampled_from(["success", "error"]),
+        "data": st.fields(
+            {
+                "resultType": st.sampled_from(["vector", "scalar", "matrix"]),
+                "result": st.lists(SAMPLES, most=2) | st.just([1.5, "NaN"]),
+            }
+        ),
+    },
+    {"error": TEXTS},
+)
+alerts: Gen[list[Any]] = st.lists(
+    st.fields({"labels": st.dictionaries(st.just("alertname"), TEXTS, most=1)}), most=2
 )

@@ -14,6 +14,9 @@ from tests.fuzz.seeded import just
 
 from reroll.core.model import injection, record
 from reroll.core.model.metadata import Manifest
+from reroll.core.observe.analysis_answers import AnalysisRun, AnalysisTemplate
+from reroll.core.observe.pod_state import PodState
+from reroll.engine import record_backup
 from reroll.engine.admission_objects import PATH
 from reroll.engine.content import MountReport, Source, Stub
 from reroll.engine.strategies.pending_jobs import PendingJob
@@ -25,11 +28,15 @@ from reroll.kube.errors import ApiError, ConfigError, Malformed
 from reroll.kube.objects import Pod, Revision
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
-MODELS = (Manifest, Source, Stub, MountReport, PendingJob, Pod, Revision, injection.Manifest)
+MODELS = (
+    *(Manifest, Source, Stub, MountReport, PendingJob, Pod, Revision, injection.Manifest),
+    *(PodState, AnalysisRun, AnalysisTemplate, record_backup._Shard),
+)
 ANY = (
     (documents.configmaps | documents.secrets)
     | (documents.mount_reports | documents.injections)
-    | documents.pending_jobs
+    | (documents.pending_jobs | documents.pods)
+    | (documents.analysis_runs | documents.analysis_templates)
 )
 BODIES = bodies(ANY)
 

@@ -58,7 +58,7 @@ def _eased(part: float, least: float, *, slow: bool, is_step: bool) -> float:
 
 
 class Returns(Generic[K]):
-    """Shares that flap: their keys came again and again since their line was last empty.
+    """Shares that flap: their keys came again and again while some of them had no turn yet.
 
     A change of thousands of workloads is none of that, however long it takes, and neither is one
     that is corrected meanwhile. Where a source changes faster than all of them can have their
@@ -72,14 +72,14 @@ class Returns(Generic[K]):
 
     def __init__(self) -> None:
         self._keys: dict[str, set[K]] = {}
-        """The keys that came, of shares of which some wait."""
+        """The keys that came, of shares of which some wait, or have a turn."""
         self._came: Counter[str] = Counter()
 
     def __contains__(self, share: str) -> bool:
         return self._came[share] > self.OFTEN * len(self._keys.get(share, ()))
 
     def came(self, share: str, key: K) -> None:
-        """It waits for a turn, or something new happened while it did."""
+        """It needs a turn, or something new happened before it took the one that it was given."""
         keys = self._keys.setdefault(share, set())
         if len(keys) >= self.MOST and key not in keys:
             self.ended(share)
@@ -88,7 +88,7 @@ class Returns(Generic[K]):
         self._came[share] += 1
 
     def ended(self, share: str) -> None:
-        """No key of this share waits any more."""
+        """No key of this share waits any more, or has a turn."""
         self._keys.pop(share, None)
         self._came.pop(share, None)
 

@@ -1,8 +1,7 @@
 """How fast: turns for what is written, and growing delays for what failed."""
 
 import asyncio
-import heapq
-from collections import OrderedDict
+from collections import Counter, OrderedDict, deque
 from collections.abc import Callable, Hashable, Mapping
 from typing import Generic, NamedTuple, TypeVar
 
@@ -32,7 +31,8 @@ class Line(Generic[K]):
     there are at most `burst` turns and those that the rate gives in it and in `PATIENCE` before.
 
     A share that flaps, see `Returns`, rests after each turn while the API server is slow, and its
-    keys are in nobody's way: who comes meanwhile finds turns.
+    keys are in nobody's way: who comes meanwhile finds turns. Those that rest go on one after the
+    other, so that many that flap have no more turns than one.
     """
 
     def __init__(
@@ -46,13 +46,17 @@ class Line(Generic[K]):
     ) -> None:
         self._clock, self._rate, self._share, self.wake = clock, rate, share, wake
         self._ease, self._returns = ease or Ease(clock), Returns[K]()
-        self._rests: list[tuple[float, str]] = []
-        """Until when shares rest, the first to end first."""
+        self._rests: deque[str] = deque()
+        """The shares that rest, in the order in which they go on."""
+        self._went_on = 0.0
+        """When the last one did, or the first of these began."""
         self._turns, self._at = float(rate.burst), clock.monotonic()
         self._waiting: Rotation[K] = Rotation(share)
         """With the time at which the turn of each was expected when it came."""
         self._given: OrderedDict[K, float] = OrderedDict()
         """Until when each key may take the turn that it was given."""
+        self._having: Counter[str] = Counter()
+        """How many of them each share has."""
         self._timer: asyncio.TimerHandle | None = None
 
     @property
@@ -63,11 +67,14 @@ class Line(Generic[K]):
     def admit(self, key: K) -> bool:
         """Give a key a turn to take later; `False`: it waits, and `wake` tells when it has one."""
         if key in self._given:
+            self._returns.came(self._share(key), key)
             return True
         if key in self._waiting.times:
             return False
         now = self._refill()
         if self._is_free(key):
+            self._returns.came(share := self._share(key), key)
+            self._rest(share, now)
             self._give(key, now)
             return True
         self._park(key, now)
@@ -95,12 +102,16 @@ class Line(Generic[K]):
         """The key uses its turn, or one that nobody gave it."""
         if self._given.pop(key, None) is None:
             self._turns -= 1
+            self._rest(self._share(key), self._clock.monotonic())
             self._discard(key)
+        else:
+            self._had(key)
 
     def leave(self, key: K) -> None:
         """The key needs no turn any more."""
         if self._given.pop(key, None) is not None:
             self._turns += 1
+            self._had(key)
             if self._waiting.times:
                 self._serve()
         else:
@@ -110,9 +121,10 @@ class Line(Generic[K]):
         """No key waits or has a turn any more."""
         self._turns += len(self._given)
         self._given.clear()
+        self._having.clear()
         self._waiting.clear()
         self._returns.clear()
-        for _, share in self._rests:
+        for share in self._rests:
             self._waiting.resume(share)
         self._rests.clear()
         if self._timer is not None:
@@ -132,8 +144,9 @@ class Line(Generic[K]):
         """Add the turns of the time that has passed, and those that were not taken."""
         now, given = self._clock.monotonic(), self._given
         while given and next(iter(given.values())) <= now:
-            given.popitem(last=False)
+            key, _ = given.popitem(last=False)
             self._turns += 1
+            self._had(key)
         # While nobody waits, nobody is slowed down: the next change finds its whole burst.
         per_second = self._per_second if self._waiting.times else self._rate.per_second
         turns = self._turns + (now - self._at) * per_second
@@ -143,6 +156,15 @@ class Line(Generic[K]):
     def _give(self, key: K, now: float) -> None:
         self._turns -= 1
         self._given[key] = now + PATIENCE
+        self._having[self._share(key)] += 1
+
+    def _had(self, key: K) -> None:
+        """A turn that a key was given is taken, or given back."""
+        share = self._share(key)
+        self._having[share] -= 1
+        if not self._having[share]:
+            del self._having[share]
+            self._left(share)
 
     def _park(self, key: K, now: float) -> None:
         seconds = (self._waiting.ahead(key) + 1 - self._turns) / self._per_second
@@ -156,26 +178,36 @@ class Line(Generic[K]):
             self._left(self._share(key))
 
     def _left(self, share: str) -> None:
-        """A key of this share waits no more; others of it do, or it is as if none ever had."""
-        if not self._waiting.has(share):
+        """A key of this share is in line no more; others are, or it is as if none ever had been."""
+        if share not in self._having and not self._waiting.has(share):
             self._returns.ended(share)
 
     def _rest(self, share: str, now: float) -> None:
         """Have a share that flaps wait for longer than the others, if the API server is slow."""
-        if share in self._returns and self._ease.again < self._ease.part:
+        is_slow = self._ease.again < self._ease.part
+        if is_slow and share in self._returns and not self._waiting.rests(share):
             self._waiting.rest(share)
-            seconds = 1 / (self._rate.per_second * self._ease.again)
-            heapq.heappush(self._rests, (now + seconds, share))
+            if not self._rests:
+                self._went_on = now
+            self._rests.append(share)
+
+    def _rests_for(self, now: float) -> float:
+        """The seconds until the next of those that rest goes on."""
+        return max(0.0, self._went_on + self._rest_seconds - now)
+
+    @property
+    def _rest_seconds(self) -> float:
+        return 1 / (self._rate.per_second * self._ease.again)
 
     def _serve(self) -> None:
         """Give out the turns that there are."""
         now = self._refill()
-        while self._rests and self._rests[0][0] <= now:
-            self._waiting.resume(heapq.heappop(self._rests)[1])
+        while self._rests and not self._rests_for(now):
+            self._waiting.resume(self._rests.popleft())
+            self._went_on += self._rest_seconds
         while self._waiting.turns and self._turns >= WHOLE:
             key, _ = self._waiting.pop()
-            self._rest(share := self._share(key), now)
-            self._left(share)
+            self._rest(self._share(key), now)
             self._give(key, now)
             self.wake(key)
         if self._timer is not None:
@@ -187,9 +219,9 @@ class Line(Generic[K]):
     def _arm(self, now: float) -> None:
         delay = max(0.0, (1 - self._turns) / self._per_second)
         if not self._waiting.turns:  # Whoever waits rests.
-            delay = max(0.0, self._rests[0][0] - now) if self._rests else delay
+            delay = self._rests_for(now) if self._rests else delay
         elif self._rests:
-            delay = min(delay, max(0.0, self._rests[0][0] - now))
+            delay = min(delay, self._rests_for(now))
         if self._given:
             delay = min(delay, max(0.0, next(iter(self._given.values())) - now))
         self._timer = asyncio.get_running_loop().call_later(delay, self._serve)

@@ -276,16 +276,13 @@ def _decoded(texts: Mapping[str, str]) -> dict[str, bytes]:
 
 def mounted_content(
     key: Key,
-    reports: Mapping[str, MountReport],
+    mounted: Mapping[str, str],
     changed: Moment,
     dialects: Dialects = ALL,
     wanted: Wanted = _DIGESTS,
 ) -> Content:
-    """The versions of a class that pods have mounted, the newest report of each object."""
-    versions: dict[str, bytes] = {}
-    for report in sorted(reports.values(), key=lambda r: r.metadata.version):
-        for mounted in report.status.objects or ():
-            versions[mounted.id] = mounted.version.encode()
+    """The versions of a class that pods have mounted, by object."""
+    versions = {name: version.encode() for name, version in mounted.items()}
     hashes = dialects.hashes(Plain(key, versions), wanted.hashed) if wanted.hashed else ()
     kept = Content({}, changed=changed, hashes=hashes)
     return at_once(_digested(kept, key, versions, None, wanted))

@@ -14,6 +14,7 @@ from reroll.core.model.moment import Moment
 from reroll.core.tables.kinds import Kind
 from reroll.core.tables.source_kinds import SourceKind, Watched
 from reroll.engine.content import MountReport, Source, Stub, model
+from reroll.engine.mounts import Mounted
 from reroll.engine.wants import DigestKeys, GlobMatches, NamespaceWorkloads, Want
 from reroll.engine.world import World
 from reroll.kube import watch
@@ -182,7 +183,7 @@ class MountFeed(SourceFeed):
         malformed: Callable[[Malformed], None],
     ) -> None:
         super().__init__(world, kind, namespace, malformed)
-        self._reports: dict[Key, dict[str, MountReport]] = {}
+        self._reports: dict[Key, Mounted] = {}
         self._unlisted: set[tuple[Key, str]] = set()
         """Reports that were known when a list began and have not come yet."""
 
@@ -203,7 +204,7 @@ class MountFeed(SourceFeed):
     def _seen(self, obj: MountReport, *, initial: bool) -> None:
         key = self._key(obj)
         self._unlisted.discard((key, obj.metadata.name))
-        self._reports.setdefault(key, {})[obj.metadata.name] = obj
+        self._reports.setdefault(key, Mounted()).add(obj)
         self._tell(key, obj.metadata.version, watched=not initial)
 
     def _deleted(self, obj: MountReport) -> None:
@@ -211,8 +212,8 @@ class MountFeed(SourceFeed):
         self._drop(self._key(obj), obj.metadata.name)
 
     def _drop(self, key: Key, name: str) -> None:
-        reports = self._reports.get(key, {})
-        reports.pop(name, None)
+        reports = self._reports.get(key, Mounted())
+        reports.discard(name)
         if not reports:
             self._reports.pop(key, None)
 
@@ -223,7 +224,7 @@ class MountFeed(SourceFeed):
     def tell_again(self, key: Key) -> None:
         """For a class that somebody refers to only now."""
         if reports := self._reports.get(key):
-            self._tell(key, max(r.metadata.version for r in reports.values()), watched=False)
+            self._tell(key, reports.version, watched=False)
         else:
             self._world.sources.gone(key, 0)
 
@@ -234,7 +235,7 @@ class MountFeed(SourceFeed):
 
     def _tell(self, key: Key, version: int, *, watched: bool) -> None:
         moment = Moment(after=version - 1 if watched else 0, by=version)
-        self._world.sources.mounts_seen(key, self._reports[key], moment)
+        self._world.sources.mounts_seen(key, self._reports[key].versions, moment)
 
 
 class NamespaceFeed(Feed):

@@ -7,11 +7,15 @@ workload was adopted of which nothing else tells that, and when it ends.
 """
 
 import asyncio
+import heapq
+from collections import defaultdict
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import suppress
 from typing import NamedTuple
 
 from reroll.clock import Clock
+from reroll.controller import bugs
+from reroll.controller.bugs import Part
 from reroll.controller.logs import Log
 from reroll.core.model.key import Key
 from reroll.core.model.record import Record, read, write
@@ -21,7 +25,7 @@ from reroll.core.tables.annotations import RECORDS
 from reroll.engine.world import World
 from reroll.kube import api
 from reroll.kube.client import Client
-from reroll.kube.errors import ApiError, NotFound
+from reroll.kube.errors import ApiError, NotFound, Unavailable
 from reroll.kube.objects import DataObject, Stub
 from reroll.kube.resources import CONFIG_MAPS
 
@@ -113,10 +117,11 @@ class RecordBackup:
                     await self._adopted.wait()
                     await asyncio.sleep(SOON)
             self._adopted.clear()
-            await self.flush()
+            with bugs.contained(Part.WORK):  # Whatever a record holds, rolling goes on.
+                await self.flush()
 
     async def flush(self) -> None:
-        """Write what changed, one request for each shard."""
+        """Write what changed, one request for each shard; one that is refused stops no other."""
         if self._stored is None:
             await self.load()
         stored = self._stored
@@ -127,13 +132,18 @@ class RecordBackup:
             uid = tracked.workload.uid
             if (shard := by_shard.get(uid[:1])) is not None:
                 shard[uid] = tracked.workload
+        refused: ApiError | None = None
         for digit, workloads in by_shard.items():
             try:
                 await self._write(digit, workloads, stored)
             except ApiError as error:
-                self._failed("written", error)
-                return
-        self._is_told = False
+                refused = error
+                if isinstance(error, Unavailable):
+                    break  # The others have to wait as long.
+        if refused is None:
+            self._is_told = False
+        else:
+            self._failed("written", refused)
 
     async def _write(
         self, digit: str, workloads: dict[str, Workload], stored: dict[str, dict[str, int]]
@@ -181,7 +191,7 @@ class RecordBackup:
             log.warning(
                 "backup of records is full",
                 problem=f"{CONFIG_MAPS.plural} in namespace {self._namespace} have no room for "
-                "all records; the oldest are left out",
+                "all records; the oldest are left out, of the namespaces that have most there",
             )
         return found
 
@@ -200,18 +210,40 @@ class RecordBackup:
 
 
 def fitting(workloads: dict[str, Workload], room: int = LARGEST_SHARD) -> dict[str, Workload]:
-    """What one shard has room for: the oldest records are left out."""
-    sizes = {uid: _ENTRY + len(one.record_text or "") for uid, one in workloads.items()}
+    """What one shard has room for: the namespace that takes most of it loses its oldest record.
+
+    So nobody's records have to go for those of a namespace that fills it.
+    """
+    sizes = {uid: _ENTRY + _size(one) for uid, one in workloads.items()}
     excess = sum(sizes.values()) - room
     if excess <= 0:
         return workloads
-    found = dict(workloads)
-    for uid in sorted(workloads, key=lambda uid: _age(workloads[uid])):
+    found, taken = dict(workloads), defaultdict[str, int](int)
+    oldest_last: dict[str, list[str]] = {}
+    for uid in sorted(workloads, key=lambda uid: _age(workloads[uid]), reverse=True):
+        home = workloads[uid].key.namespace
+        oldest_last.setdefault(home, []).append(uid)
+        taken[home] += sizes[uid]
+    largest = [(-size, home) for home, size in taken.items()]
+    heapq.heapify(largest)
+    while excess > 0:
+        size, home = largest[0]
+        uid = oldest_last[home].pop()
         del found[uid]
         excess -= sizes[uid]
-        if excess <= 0:
-            break
+        heapq.heapreplace(largest, (size + sizes[uid], home))
     return found
+
+
+def _size(workload: Workload) -> int:
+    """Bytes of the record that is written down, which is another one where its own was lost."""
+    record = latest(workload)
+    if record is None:
+        return 0
+    text = workload.record_text if record is workload.record else write(record)
+    if text is None:
+        return 0
+    return len(text) if text.isascii() else len(text.encode())
 
 
 def _age(workload: Workload) -> float:

@@ -20,7 +20,6 @@ from reroll.core.revisions.copies import is_our_own
 from reroll.core.tables.annotations import ALLOW_FROM
 from reroll.core.tables.source_kinds import SourceKind, Watched
 from reroll.engine.content import (
-    MountReport,
     Source,
     Wanted,
     changed_at,
@@ -28,6 +27,7 @@ from reroll.engine.content import (
     is_wide,
     mounted_content,
 )
+from reroll.engine.fanout import Fanout
 from reroll.engine.globs import Expanding, Globs
 from reroll.engine.scope import Scope
 from reroll.engine.source_index import SourceIndex
@@ -52,6 +52,7 @@ class Sources(SourceIndex):
         self._scope, self._globs, self.digest_keys = scope, globs, digest_keys
         self._want, self._notice, self._references = want, notice, references
         self._refused: set[tuple[str, str | None]] = set()
+        self.fanout = Fanout(self.content_seen)
 
     # Who uses what
 
@@ -210,15 +211,18 @@ class Sources(SourceIndex):
             new = msgspec.structs.replace(new, ignored=True)
         if new.wholes and not new.knows(wanted.named()):
             self._read(key)  # Another user came in a break.
-        self.content_seen(key, new, metadata.version)
+        if not (watched and self.fanout.put_off(key, new, metadata.version)):
+            self.content_seen(key, new, metadata.version)
 
     def _named_keys(self, key: Key, known: SourceState) -> Callable[[], frozenset[str]]:
         """Asked for only where a source has too many keys to keep a digest of each."""
         ask = self._references.named_keys
         return lambda: frozenset[str]().union(*{ask(user, key) for user in known.users})
 
-    def mounts_seen(self, key: Key, reports: Mapping[str, MountReport], moment: Moment) -> None:
-        """What pods have mounted of a class."""
+    def mounts_seen(
+        self, key: Key, versions: Callable[[], Mapping[str, str]], moment: Moment
+    ) -> None:
+        """What pods have mounted of a class; asked for only if somebody refers to it."""
         known = self._find(key)
         if known is None:
             return
@@ -227,7 +231,7 @@ class Sources(SourceIndex):
             return
         before = known.content
         wanted = Wanted(known.hashed, self._named_keys(key, known))
-        new = mounted_content(key, reports, moment, self._scope.dialects, wanted)
+        new = mounted_content(key, versions(), moment, self._scope.dialects, wanted)
         new = paced(new, None, self._scope.default_for_source(key))
         marks = known.marks or frozenset()
         self.content_seen(key, msgspec.structs.replace(new, marks=marks), moment.by)
@@ -258,6 +262,8 @@ class Sources(SourceIndex):
         (self.paced.add if is_paced else self.paced.discard)(key)
         known.gone = version if new is Absence.MISSING else 0
         first = old is Absence.UNREAD
+        if not first:
+            self.fanout.tells(key.namespace, len(known.users))
         # By name, so that a change reaches them in the order that `reroll plan` shows.
         for user in sorted(known.users):
             if concerns(user, key, old, new):

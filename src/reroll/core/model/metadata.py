@@ -1,10 +1,10 @@
 """Kubernetes objects as a watch line is decoded: metadata typed, spec and status left as bytes."""
 
-from datetime import datetime
 from typing import TypeVar
 
 import msgspec
 
+from reroll.core.model.record import Time
 from reroll.core.model.unreadable import UNREADABLE
 from reroll.core.tables.kinds import Kind, Path
 
@@ -37,8 +37,8 @@ class Metadata(msgspec.Struct, gc=False, rename="camel"):
     generation: int = 0
     annotations: dict[str, str] | None = None
     labels: dict[str, str] | None = None
-    creation_timestamp: datetime | None = None
-    deletion_timestamp: datetime | None = None
+    creation_timestamp: Time | None = None
+    deletion_timestamp: Time | None = None
     owner_references: list[Owner] | None = None
     finalizers: list[str] | None = None
 

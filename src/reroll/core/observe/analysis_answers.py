@@ -3,7 +3,6 @@
 Pure. Of what its status tells, only names and phases are passed on: messages may hold addresses.
 """
 
-from datetime import datetime
 from typing import Any
 
 import msgspec
@@ -12,6 +11,7 @@ from reroll.core.model.gates import Answer, Measured
 from reroll.core.model.metadata import Metadata
 from reroll.core.model.names import several
 from reroll.core.model.podspec import given
+from reroll.core.model.record import Time
 from reroll.core.observe.gate_answers import clean, unknown
 from reroll.core.tables.annotations import GATE, GATE_ROLL
 
@@ -32,7 +32,7 @@ class RunSpec(msgspec.Struct):
 
 class RunStatus(msgspec.Struct, rename="camel"):
     phase: str = ""
-    completed_at: datetime | None = None
+    completed_at: Time | None = None
     metric_results: list[MetricResult] | None = None
 
 

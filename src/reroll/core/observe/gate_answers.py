@@ -10,6 +10,7 @@ import msgspec
 
 from reroll.core.model.gates import Answer, Measured, NoData, Query
 from reroll.core.model.names import several
+from reroll.core.model.unreadable import UNREADABLE
 
 _LONGEST = 200
 
@@ -53,7 +54,7 @@ def _alertmanager(status: int, body: bytes) -> Measured:
         return unknown(f"it answered {status}")
     try:
         alerts = msgspec.json.decode(body, type=list[_Alert])
-    except (msgspec.MsgspecError, UnicodeDecodeError):
+    except UNREADABLE:
         return unknown("its answer is not that of an Alertmanager")
     return _firing([alert.labels for alert in alerts])
 
@@ -112,7 +113,7 @@ def _vector(status: int, body: bytes) -> list[_Sample] | Measured:
     """The samples of an instant query, of a vector or a scalar."""
     try:
         found = msgspec.json.decode(body, type=_Prometheus)
-    except (msgspec.MsgspecError, UnicodeDecodeError):
+    except UNREADABLE:
         if status != 200:
             return unknown(f"it answered {status}")
         return unknown("its answer is not that of a Prometheus")
@@ -124,7 +125,7 @@ def _vector(status: int, body: bytes) -> list[_Sample] | Measured:
             return msgspec.convert(found.data.result, list[_Sample])
         if found.data.kind == "scalar":
             return [_Sample(msgspec.convert(found.data.result, tuple[float, str]))]
-    except msgspec.ValidationError:
+    except UNREADABLE:
         return unknown("its answer is not that of a Prometheus")
     kind = clean(found.data.kind) or "nothing"
     return unknown(f"the query gives a {kind}; write one that gives numbers of one moment")

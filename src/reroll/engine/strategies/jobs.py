@@ -8,6 +8,7 @@ finds one written down goes on from wherever that stopped, so a Job is never los
 import asyncio
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from operator import attrgetter
 from typing import Any
 
@@ -48,7 +49,7 @@ from reroll.engine.strategies.job_documents import (
 )
 from reroll.engine.strategies.pending_jobs import PENDING_JOB, PendingJob, written_down
 from reroll.engine.world import World
-from reroll.kube import api, resources, wire
+from reroll.kube import api, lists, resources, wire
 from reroll.kube.client import Client
 from reroll.kube.decode import decoded
 from reroll.kube.errors import AlreadyExists, ApiError, Conflict, Forbidden, Malformed
@@ -62,6 +63,7 @@ PATIENCE = 60.0
 SLOWLY = 10.0
 """Seconds between two looks at pods that take longer."""
 WORKERS = 4
+OF_ONE_NAMESPACE = 2
 Publish = Callable[[Report], None]
 
 
@@ -74,7 +76,7 @@ class Jobs:
         self._client, self._clock, self._world = client, clock, world
         self.may_recreate = may_recreate
         self._backoff = Backoff(clock)
-        self._queue: Queue[Key] = Queue(clock, share=attrgetter("namespace"))
+        self._queue: Queue[Key] = Queue(clock, share=attrgetter("namespace"), most=OF_ONE_NAMESPACE)
         self._turns: dict[Key, Turn] = {}
         """What to report when a Job exists again."""
         self._leaving: dict[Key, float] = {}
@@ -101,8 +103,8 @@ class Jobs:
         return Done()
 
     async def _running(self, cron: dict[str, Any]) -> list[str]:
-        namespace = cron["metadata"]["namespace"]
-        return running(cron, await api.every(self._client, resources.JOBS, namespace, Manifest))
+        place, own = cron["metadata"]["namespace"], partial(running, cron["metadata"]["uid"])
+        return sorted(await lists.kept(self._client, resources.JOBS, place, Manifest, own))
 
     async def recreate(self, turn: Turn, action: RecreateJob) -> Step:
         """Write the Job down as it shall be, with its new record; `run` does the rest."""
@@ -241,13 +243,12 @@ class Jobs:
         if job is not None:
             return written.is_not_deleted_by_us(job.metadata)
         labels = f"batch.kubernetes.io/controller-uid={written.data.uid}"
-        which: Which = {"label_selector": labels}
-        namespace = written.metadata.namespace
+        where = resources.PODS, written.metadata.namespace, Stub, written.before
         try:
-            pods = await api.every(self._client, resources.PODS, namespace, Stub, **which)
+            before = await lists.kept(self._client, *where, label_selector=labels)
         except Forbidden:
             return False  # A role of an earlier release: it comes back, as it did then.
-        return any(written.is_younger_than(pod.metadata) for pod in pods)
+        return bool(before)
 
     async def _delete(self, written: PendingJob, job: Metadata) -> None:
         """Its pods first: the old ones and the new ones never run at the same time.

@@ -117,7 +117,7 @@ def _check(metrics: Sequence[Document], first: TemplateName) -> None:
 
 
 def _is_endless(metric: Document) -> bool:
-    return bool(metric.get("interval")) and metric.get("count") in {None, 0, "0", ""}
+    return bool(metric.get("interval")) and metric.get("count") in (None, 0, "0", "")
 
 
 def _args(

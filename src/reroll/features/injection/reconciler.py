@@ -28,6 +28,9 @@ POLL = 60.0
 STATUS_RETRY = 30.0
 log = Log("reroll")
 
+OF_ONE_NAMESPACE = 2
+"""So many Injections of one namespace are carried out at once: targets may be slow to answer."""
+
 
 class Reconciler:
     def __init__(
@@ -42,7 +45,7 @@ class Reconciler:
         self._clock, self._registry, self._watches = clock, registry, watches
         self._applier, self._status, self._bus = applier, status, bus
         self._backoff = Backoff(clock, first=1.0, most=30.0)
-        self.queue: Queue[Key] = Queue(clock, share=attrgetter("namespace"))
+        self.queue: Queue[Key] = Queue(clock, share=attrgetter("namespace"), most=OF_ONE_NAMESPACE)
         self.worker = Worker(
             self.queue,
             self.reconcile,

@@ -1,0 +1,77 @@
+"""How many workloads the changes of one namespace's sources may concern, in a second.
+
+To tell thousands of workloads that a source changed takes a moment, and whoever may write the
+source may do so dozens of times a second: then nothing else would get a turn. So what is beyond the
+measure is told later, as if the watch had brought it later, and only as it is then. The measure is
+far above what people write.
+"""
+
+import asyncio
+from collections.abc import Callable
+
+from reroll.core.model.content import Content
+from reroll.core.model.key import Key
+from reroll.core.tables import limits
+
+PER_SECOND = limits.NAMESPACE_CHANGES.number
+BURST = PER_SECOND
+"""So many at once, after a time without any."""
+
+
+class Fanout:
+    """`apply(source, content, version)`: take it in now. Without an event loop, nothing waits."""
+
+    def __init__(self, apply: Callable[[Key, Content, int], None]) -> None:
+        self._apply = apply
+        self._told: dict[str, tuple[float, float]] = {}
+        """By namespace: how many were told, less what is forgiven by now, and when that was."""
+        self._late: dict[str, dict[Key, tuple[Content, int]]] = {}
+
+    def tells(self, namespace: str, users: int) -> None:
+        """So many are told of a change in this namespace."""
+        if (now := _now()) is not None:
+            self._told[namespace] = self._left(namespace, now) + users, now
+
+    def wait(self, namespace: str) -> float:
+        """The seconds until the next change there may be told."""
+        now = _now()
+        if now is None or namespace not in self._told:
+            return 0.0
+        left = self._left(namespace, now)
+        if not left:
+            del self._told[namespace]
+        return max(0.0, (left - BURST) / PER_SECOND)
+
+    def put_off(self, source: Key, content: Content, version: int) -> bool:
+        """Whether this content is taken in later, in the place of one that waits already."""
+        home = source.namespace
+        late, seconds = self._late.get(home), self.wait(home)
+        if late is None and not seconds:
+            return False
+        if late is None:
+            late = self._late[home] = {}
+            asyncio.get_running_loop().call_later(seconds, self._catch_up, home)
+        late[source] = content, version
+        return True
+
+    def _catch_up(self, namespace: str) -> None:
+        late = self._late[namespace]
+        while late and not self.wait(namespace):
+            source = next(iter(late))
+            self._apply(source, *late.pop(source))
+        if late:
+            seconds = self.wait(namespace)
+            asyncio.get_running_loop().call_later(seconds, self._catch_up, namespace)
+        else:
+            del self._late[namespace]
+
+    def _left(self, namespace: str, now: float) -> float:
+        told, at = self._told.get(namespace, (0.0, now))
+        return max(0.0, told - (now - at) * PER_SECOND)
+
+
+def _now() -> float | None:
+    try:
+        return asyncio.get_running_loop().time()
+    except RuntimeError:
+        return None
