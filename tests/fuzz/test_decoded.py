@@ -16,7 +16,6 @@ from reroll.core.model import injection, record
 from reroll.core.model.metadata import Manifest
 from reroll.core.observe.analysis_answers import AnalysisRun, AnalysisTemplate
 from reroll.core.observe.pod_state import PodState
-from reroll.engine import record_backup
 from reroll.engine.admission_objects import PATH
 from reroll.engine.content import MountReport, Source, Stub
 from reroll.engine.strategies.pending_jobs import PendingJob
@@ -25,12 +24,12 @@ from reroll.http.server import Asked
 from reroll.kube import errors, kubeconfig
 from reroll.kube.decode import Decoder
 from reroll.kube.errors import ApiError, ConfigError, Malformed
-from reroll.kube.objects import Pod, Revision
+from reroll.kube.objects import DataObject, Pod, Revision
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 MODELS = (
     *(Manifest, Source, Stub, MountReport, PendingJob, Pod, Revision, injection.Manifest),
-    *(PodState, AnalysisRun, AnalysisTemplate, record_backup._Shard),
+    *(PodState, AnalysisRun, AnalysisTemplate, DataObject),
 )
 ANY = (
     (documents.configmaps | documents.secrets)
