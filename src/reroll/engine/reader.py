@@ -277,7 +277,7 @@ class Reader:
         """What the revisions of a workload tell."""
         numbered = kind.revisions is Revisions.CONTROLLER_REVISIONS
         told = Revisited(workload.uid)
-        await lists.kept(
+        await lists.extract(
             self._client,
             resources.REVISIONS[kind.revisions],
             workload.key.namespace,

@@ -22,7 +22,7 @@ async def rollout_pods(
     labels = api.selector(workload.selector)
     place = resources.PODS, workload.key.namespace
     try:
-        pods = await lists.kept(client, *place, PodState, _bare, label_selector=labels or None)
+        pods = await lists.extract(client, *place, PodState, _bare, label_selector=labels or None)
     except Forbidden:
         return None
     if kind.members and labels:

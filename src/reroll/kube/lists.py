@@ -16,7 +16,7 @@ T = TypeVar("T", bound=Versioned)
 K = TypeVar("K")
 
 
-async def kept(
+async def extract(
     client: Client,
     resource: Resource,
     namespace: str | None,

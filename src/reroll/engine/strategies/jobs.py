@@ -104,7 +104,7 @@ class Jobs:
 
     async def _running(self, cron: dict[str, Any]) -> list[str]:
         place, own = cron["metadata"]["namespace"], partial(running, cron["metadata"]["uid"])
-        return sorted(await lists.kept(self._client, resources.JOBS, place, Manifest, own))
+        return sorted(await lists.extract(self._client, resources.JOBS, place, Manifest, own))
 
     async def recreate(self, turn: Turn, action: RecreateJob) -> Step:
         """Write the Job down as it shall be, with its new record; `run` does the rest."""
@@ -245,7 +245,7 @@ class Jobs:
         labels = f"batch.kubernetes.io/controller-uid={written.data.uid}"
         where = resources.PODS, written.metadata.namespace, Stub, written.before
         try:
-            before = await lists.kept(self._client, *where, label_selector=labels)
+            before = await lists.extract(self._client, *where, label_selector=labels)
         except Forbidden:
             return False  # A role of an earlier release: it comes back, as it did then.
         return bool(before)

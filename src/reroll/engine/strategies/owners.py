@@ -126,7 +126,7 @@ class Owners:
             copies = revision.pins if maker and metadata.deletion_timestamp is None else None
             return Carrying(OwnerRef.of(resource, metadata), copies, maker) if copies else None
 
-        return await lists.kept(
+        return await lists.extract(
             self._client,
             resource,
             workload.key.namespace,

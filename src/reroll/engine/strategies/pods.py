@@ -80,7 +80,7 @@ class Pods:
         if manifest is None:
             return [], 0
         namespace, labels = workload.key.namespace, api.selector(workload.selector)
-        running = await lists.kept(
+        running = await lists.extract(
             self._client, resources.PODS, namespace, Pod, _if_running, label_selector=labels
         )
         if not (row.members and labels):
@@ -96,7 +96,7 @@ class Pods:
             return one.metadata.uid if _owner(one) in owners else None
 
         place = resources.REPLICA_SETS, namespace
-        return set(await lists.kept(self._client, *place, Stub, owned, label_selector=labels))
+        return set(await lists.extract(self._client, *place, Stub, owned, label_selector=labels))
 
     async def evict(self, turn: Turn, action: Evict) -> Step:
         """One pod at a time, through the Eviction API; the next when all the others are ready."""
