@@ -16,16 +16,15 @@ from reroll.controller.worker import Worker, delay_after
 from reroll.core.model.key import Key
 from reroll.core.model.metadata import Manifest
 from reroll.core.model.moment import Moment
-from reroll.core.model.record import Record, read
 from reroll.core.observe.snapshot import Absence, History
 from reroll.core.observe.workload import Workload
 from reroll.core.revisions.copies import copy_names
-from reroll.core.tables.annotations import STATE
 from reroll.core.tables.kinds import Kind, Revisions
 from reroll.core.tables.source_kinds import SourceKind, Watched
 from reroll.engine import keyring
 from reroll.engine.content import Source, content, copied, is_wide, model
 from reroll.engine.feeds import Feeds
+from reroll.engine.revisited import Revisited
 from reroll.engine.wants import (
     CopyContent,
     DigestKeys,
@@ -38,10 +37,10 @@ from reroll.engine.wants import (
     share,
 )
 from reroll.engine.world import World
-from reroll.kube import api, resources
+from reroll.kube import api, lists, resources
 from reroll.kube.client import Client
 from reroll.kube.errors import ApiError, Forbidden, NotFound
-from reroll.kube.objects import Revision, Stub, is_owned_by
+from reroll.kube.objects import Revision, Stub
 
 AFTER_REFUSAL = 30.0
 """Seconds at least before asking again for what may not be read."""
@@ -277,24 +276,17 @@ class Reader:
     async def history(self, kind: Kind, workload: Workload) -> History:
         """What the revisions of a workload tell."""
         numbered = kind.revisions is Revisions.CONTROLLER_REVISIONS
-        revisions = await api.every(
+        told = Revisited(workload.uid)
+        await lists.extract(
             self._client,
             resources.REVISIONS[kind.revisions],
             workload.key.namespace,
             Revision,
+            told.see,
             label_selector=api.selector(workload.selector) or None,
             metadata_only=not numbered,
         )
-        owned = [one for one in revisions if is_owned_by(one.metadata, workload.uid)]
-        current = max(owned, key=lambda one: one.number, default=None)
-        latest = _latest(owned)
-        there = _copy_on(current)
-        return History(
-            newest=current.metadata.creation_timestamp if current else None,
-            version=current.metadata.version if current else 0,
-            latest=latest,
-            left=latest is not None and (there is None or there.n < latest.n),
-        )
+        return told.history
 
 
 def _name(want: Want) -> str:
@@ -304,17 +296,3 @@ def _name(want: Want) -> str:
     if isinstance(want, GlobMatches):
         return f"{want.kind} {want.namespace}/"
     return "digest keys" if isinstance(want, DigestKeys) else str(want.key)
-
-
-def _latest(revisions: Iterable[Revision]) -> Record | None:
-    """Of the records that Kubernetes copied to the revisions, the one with the highest number."""
-    records = [record for one in revisions if (record := _copy_on(one))]
-    return max(records, key=lambda record: record.n, default=None)
-
-
-def _copy_on(revision: Revision | None) -> Record | None:
-    """The record that Kubernetes copied to a revision."""
-    if revision is None:
-        return None
-    record = read((revision.metadata.annotations or {}).get(STATE))
-    return record if isinstance(record, Record) else None

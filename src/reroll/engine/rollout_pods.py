@@ -4,7 +4,7 @@ from reroll.core.model.key import Key
 from reroll.core.observe.pod_state import PodState
 from reroll.core.observe.workload import Workload
 from reroll.core.tables.kinds import Kind, Revisions
-from reroll.kube import api, resources
+from reroll.kube import api, lists, resources
 from reroll.kube.client import Client
 from reroll.kube.errors import Forbidden
 from reroll.kube.objects import controller
@@ -22,7 +22,7 @@ async def rollout_pods(
     labels = api.selector(workload.selector)
     place = resources.PODS, workload.key.namespace
     try:
-        pods = await api.every(client, *place, PodState, label_selector=labels or None)
+        pods = await lists.extract(client, *place, PodState, _bare, label_selector=labels or None)
     except Forbidden:
         return None
     if kind.members and labels:
@@ -30,6 +30,11 @@ async def rollout_pods(
         return tuple(pods)
     owned = tuple(pod for pod in pods if _is_owned(pod, kind, workload, runner or workload.key))
     return owned if owned or kind.revisions else None
+
+
+def _bare(pod: PodState) -> PodState:
+    lists.shed(pod.metadata)
+    return pod
 
 
 def _is_owned(pod: PodState, kind: Kind, workload: Workload, runner: Key) -> bool:

@@ -27,11 +27,10 @@ def forbids_two(cron: dict[str, Any]) -> bool:
     return bool(cron["spec"].get("concurrencyPolicy") == "Forbid")
 
 
-def running(cron: dict[str, Any], jobs: list[Manifest]) -> list[str]:
-    """The Jobs of a CronJob that have not ended."""
-    uid = cron["metadata"]["uid"]
-    own = (job for job in jobs if is_owned_by(job.metadata, uid))
-    return sorted(job.metadata.name for job in own if not has_ended(job))
+def running(cron: str, job: Manifest) -> str | None:
+    """The name of a Job of this CronJob, by its uid, if it has not ended."""
+    is_own = is_owned_by(job.metadata, cron)
+    return job.metadata.name if is_own and not has_ended(job) else None
 
 
 def job_of(cron: dict[str, Any], name: str) -> dict[str, Any]:

@@ -8,6 +8,7 @@ finds one written down goes on from wherever that stopped, so a Job is never los
 import asyncio
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from operator import attrgetter
 from typing import Any
 
@@ -48,7 +49,7 @@ from reroll.engine.strategies.job_documents import (
 )
 from reroll.engine.strategies.pending_jobs import PENDING_JOB, PendingJob, written_down
 from reroll.engine.world import World
-from reroll.kube import api, resources, wire
+from reroll.kube import api, lists, resources, wire
 from reroll.kube.client import Client
 from reroll.kube.decode import decoded
 from reroll.kube.errors import AlreadyExists, ApiError, Conflict, Forbidden, Malformed
@@ -102,8 +103,8 @@ class Jobs:
         return Done()
 
     async def _running(self, cron: dict[str, Any]) -> list[str]:
-        namespace = cron["metadata"]["namespace"]
-        return running(cron, await api.every(self._client, resources.JOBS, namespace, Manifest))
+        place, own = cron["metadata"]["namespace"], partial(running, cron["metadata"]["uid"])
+        return sorted(await lists.extract(self._client, resources.JOBS, place, Manifest, own))
 
     async def recreate(self, turn: Turn, action: RecreateJob) -> Step:
         """Write the Job down as it shall be, with its new record; `run` does the rest."""
@@ -242,13 +243,12 @@ class Jobs:
         if job is not None:
             return written.is_not_deleted_by_us(job.metadata)
         labels = f"batch.kubernetes.io/controller-uid={written.data.uid}"
-        which: Which = {"label_selector": labels}
-        namespace = written.metadata.namespace
+        where = resources.PODS, written.metadata.namespace, Stub, written.before
         try:
-            pods = await api.every(self._client, resources.PODS, namespace, Stub, **which)
+            before = await lists.extract(self._client, *where, label_selector=labels)
         except Forbidden:
             return False  # A role of an earlier release: it comes back, as it did then.
-        return any(written.is_younger_than(pod.metadata) for pod in pods)
+        return bool(before)
 
     async def _delete(self, written: PendingJob, job: Metadata) -> None:
         """Its pods first: the old ones and the new ones never run at the same time.

@@ -19,7 +19,7 @@ from reroll.core.revisions.pins import read_pins
 from reroll.core.tables.kinds import Kind
 from reroll.engine.strategies.copies import change_owners, owner_of
 from reroll.engine.world import World
-from reroll.kube import api, resources
+from reroll.kube import api, lists, resources
 from reroll.kube.client import Client
 from reroll.kube.errors import Conflict, NotFound
 from reroll.kube.objects import OwnerRef, Revision
@@ -119,21 +119,21 @@ class Owners:
         resource = carriers(self._world.tables.by_name.get(runner.kind, kind))
         if resource is None:
             return []
-        revisions = await api.every(
+
+        def carrying(revision: Revision) -> Carrying | None:
+            metadata = revision.metadata
+            maker = _maker(metadata, workload, runner)
+            copies = revision.pins if maker and metadata.deletion_timestamp is None else None
+            return Carrying(OwnerRef.of(resource, metadata), copies, maker) if copies else None
+
+        return await lists.extract(
             self._client,
             resource,
             workload.key.namespace,
             Revision,
+            carrying,
             label_selector=api.selector(workload.selector) or None,
         )
-        carrying = []
-        for revision in revisions:
-            metadata, copies = revision.metadata, revision.pins
-            maker = _maker(metadata, workload, runner)
-            if copies and maker and metadata.deletion_timestamp is None:
-                owner = OwnerRef(resource.api_version, resource.kind, metadata.name, metadata.uid)
-                carrying.append(Carrying(owner, copies, maker))
-        return carrying
 
     async def _set(self, copy: Key, wanted: Iterable[OwnerRef], leaves: str) -> bool:
         """Add who is to own a copy and does not; take the workload off, or the copy away.

@@ -14,6 +14,7 @@ from reroll.kube import api, resources
 from reroll.kube.client import Client
 from reroll.kube.decode import decoded
 from reroll.kube.errors import Malformed
+from reroll.kube.objects import Stub
 
 PENDING_JOB = DOMAIN + "kept-job"
 """The label of such a ControllerRevision."""
@@ -62,10 +63,10 @@ class PendingJob(msgspec.Struct, gc=False):
         is_leaving = job.uid == self.data.uid and job.deletion_timestamp is not None
         return is_leaving and self.data.marks and not self.has_marked(job)
 
-    def is_younger_than(self, pod: Metadata) -> bool:
+    def before(self, pod: Stub) -> bool | None:
         """Whether the pod was there before; one that is newer may have missed the deletion."""
-        ours, its = self.metadata.creation_timestamp, pod.creation_timestamp
-        return ours is not None and its is not None and its < ours
+        ours, its = self.metadata.creation_timestamp, pod.metadata.creation_timestamp
+        return (ours is not None and its is not None and its < ours) or None
 
 
 def written_down(job: Key) -> Key:

@@ -25,7 +25,7 @@ from reroll.engine.reader import Reader
 from reroll.engine.strategies.addresses import is_of_a_pod
 from reroll.engine.world import World
 from reroll.http.fetch import fetch
-from reroll.kube import api, resources
+from reroll.kube import api, lists, resources
 from reroll.kube.aio import gather
 from reroll.kube.client import Client
 from reroll.kube.errors import Conflict, NotFound, Throttled
@@ -80,8 +80,9 @@ class Pods:
         if manifest is None:
             return [], 0
         namespace, labels = workload.key.namespace, api.selector(workload.selector)
-        pods = await api.every(self._client, resources.PODS, namespace, Pod, label_selector=labels)
-        running = [pod for pod in pods if not pod.is_over]
+        running = await lists.extract(
+            self._client, resources.PODS, namespace, Pod, _if_running, label_selector=labels
+        )
         if not (row.members and labels):
             owners = {workload.uid, manifest.metadata.uid}
             if row.revisions is Revisions.REPLICA_SETS:
@@ -91,10 +92,11 @@ class Pods:
         return running, replicas(row, manifest)
 
     async def _owned_sets(self, namespace: str, labels: str, owners: set[str]) -> set[str]:
-        sets = await api.every(
-            self._client, resources.REPLICA_SETS, namespace, Stub, label_selector=labels
-        )
-        return {one.metadata.uid for one in sets if _owner(one) in owners}
+        def owned(one: Stub) -> str | None:
+            return one.metadata.uid if _owner(one) in owners else None
+
+        place = resources.REPLICA_SETS, namespace
+        return set(await lists.extract(self._client, *place, Stub, owned, label_selector=labels))
 
     async def evict(self, turn: Turn, action: Evict) -> Step:
         """One pod at a time, through the Eviction API; the next when all the others are ready."""
@@ -207,6 +209,11 @@ class Pods:
         except OSError as error:
             problem = str(error)
         return problem and f"pod {pod.metadata.name}, {to.method} {url}: {problem}"
+
+
+def _if_running(pod: Pod) -> Pod | None:
+    lists.shed(pod.metadata)
+    return None if pod.is_over else pod
 
 
 def _owner(stub: Pod | Stub) -> str:
