@@ -280,6 +280,32 @@ def test_a_few_slow_answers_are_none_of_it() -> None:
     assert ease.part == 1
 
 
+def test_slow_answers_of_one_share_are_its_own_matter() -> None:
+    clock = StillClock()
+    ease = Ease(clock)
+    for _ in range(200):
+        clock.move(0.1)
+        ease.answered(0.01, "quick")
+        ease.answered(9.0, "slow")
+    assert ease.part == 1
+    for _ in range(200):  # All of them: it is the server.
+        clock.move(0.1)
+        ease.answered(0.5, "quick")
+        ease.answered(9.0, "slow")
+    assert ease.part == Ease.LEAST
+    clock.move(Ease.LATELY + 1)  # Who was slow and is gone does not count.
+    answers(ease, clock, 0.01, 200)
+    assert ease.part == 1
+    assert len(ease._shares) == 1
+
+
+def test_no_more_shares_are_counted_than_there_is_room_for() -> None:
+    ease = Ease(StillClock())
+    for number in range(1000):
+        ease.answered(0.01, f"share-{number}")
+    assert len(ease._shares) == Ease.SHARES
+
+
 def test_the_turns_of_a_line_come_as_the_ease_allows(
     make: Callable[[float, int], Bench],
 ) -> None:

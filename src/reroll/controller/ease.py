@@ -1,6 +1,6 @@
 """When to go slower: the API server answers slowly, or a share comes back again and again."""
 
-from collections import Counter
+from collections import Counter, OrderedDict
 from collections.abc import Hashable
 from typing import Generic, TypeVar
 
@@ -13,7 +13,8 @@ class Ease:
     """Which part of the rates is used: less of them while the API server answers slowly.
 
     Falls by a third every `STEP` seconds in which answers take much longer than the quickest ones
-    of late, and rises again with every answer that does not.
+    of late, and rises again with every answer that does not. Where one share has slow answers, as
+    by a webhook of its own, others do not feel it: for `part` the share in the middle counts.
     """
 
     LEAST = 0.25
@@ -25,13 +26,19 @@ class Ease:
     SLOW_AGAIN, LATE_AGAIN = 2.0, 0.01
     MEMORY = 600.0
     """Seconds after which twice the time counts as usual."""
+    LATELY = 5.0
+    """Seconds for which the answers of a share count."""
+    SHARES = 64
+    """So many shares are counted, those that were answered last."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock, self.part, self.again = clock, 1.0, 1.0
         self._usual = self._recent = 0.0
+        self._shares: OrderedDict[str, tuple[float, float]] = OrderedDict()
+        """How long answers take, on average, and when the last one came; the latest last."""
         self._at = self._fell = clock.monotonic()
 
-    def answered(self, seconds: float) -> None:
+    def answered(self, seconds: float, share: str = "") -> None:
         """A write was answered after so long."""
         now = self._clock.monotonic()
         if not self._usual:
@@ -42,13 +49,23 @@ class Ease:
         is_step = now - self._fell >= self.STEP
         if is_step:
             self._fell = now
-        slow = self._is_slow(self.SLOW, self.LATE)
+        slow = self._is_slow(self._middle(seconds, share, now), self.SLOW, self.LATE)
         self.part = _eased(self.part, self.LEAST, slow=slow, is_step=is_step)
-        slow = self._is_slow(self.SLOW_AGAIN, self.LATE_AGAIN)
+        slow = self._is_slow(self._recent, self.SLOW_AGAIN, self.LATE_AGAIN)
         self.again = _eased(self.again, self.LEAST_AGAIN, slow=slow, is_step=is_step)
 
-    def _is_slow(self, times: float, seconds: float) -> bool:
-        return self._recent > max(times * self._usual, self._usual + seconds)
+    def _middle(self, seconds: float, share: str, now: float) -> float:
+        """How long answers take for the share in the middle, with this one counted."""
+        shares = self._shares
+        average, _ = shares.pop(share, (seconds, now))
+        shares[share] = average + (seconds - average) / 8, now
+        while len(shares) > self.SHARES or next(iter(shares.values()))[1] < now - self.LATELY:
+            shares.popitem(last=False)
+        averages = sorted(average for average, _ in shares.values())
+        return averages[(len(averages) - 1) // 2]
+
+    def _is_slow(self, recent: float, times: float, seconds: float) -> bool:
+        return recent > max(times * self._usual, self._usual + seconds)
 
 
 def _eased(part: float, least: float, *, slow: bool, is_step: bool) -> float:

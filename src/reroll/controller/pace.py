@@ -233,7 +233,7 @@ class Pacer(Generic[K, W]):
     def __init__(
         self, clock: Clock, rates: Mapping[W, Rate] | None = None, share: Share[K] = one_share
     ) -> None:
-        self._ease = ease = Ease(clock)
+        self._ease, self._share = (ease := Ease(clock)), share
         self._lines = {
             write: Line[K](clock, rate, share=share, ease=ease)
             for write, rate in (rates or {}).items()
@@ -244,9 +244,9 @@ class Pacer(Generic[K, W]):
         """How many keys wait, for whatever."""
         return sum(line.waiting for line in self._lines.values())
 
-    def answered(self, seconds: float) -> None:
+    def answered(self, key: K, seconds: float) -> None:
         """A write was answered after so long: all lines go slower while that takes long."""
-        self._ease.answered(seconds)
+        self._ease.answered(seconds, self._share(key))
 
     def on_turn(self, write: W, wake: Callable[[K], None]) -> None:
         """Call `wake(key)` when the turn of a key comes that waits for this kind of write."""

@@ -205,7 +205,7 @@ class Executor:
         except Unavailable:
             self._unanswered[key] = turn, record
             raise
-        self._pacer.answered(self._clock.monotonic() - since)
+        self._pacer.answered(key, self._clock.monotonic() - since)
         self._unanswered.pop(key, None)
         pauses = [edit for edit in action.edits if isinstance(edit, Pause | Resume)]
         # What the answer shows beside our own change may be older than it.

@@ -16,6 +16,7 @@ from reroll.kube.client import Client
 from reroll.kube.decode import Decoder, Page, Versioned
 from reroll.kube.errors import Malformed, NotFound, Unavailable
 from reroll.kube.objects import Pod
+from reroll.kube.paging import Paging
 from reroll.kube.wire import Deletion, Request, Resource, Which
 
 T = TypeVar("T", bound=Versioned)
@@ -78,9 +79,14 @@ async def pages(
 ) -> AsyncIterator[Page[T]]:
     """All objects of a kind in a namespace (`None`: in all), a page at a time."""
     which.setdefault("metadata_only", is_stub(model))
+    paging = Paging(which.get("limit") or wire.PAGE)
+
+    def ask(limit: int) -> Request:
+        which["limit"] = limit
+        return wire.list_page(resource, namespace, **which)
+
     while True:
-        request = wire.list_page(resource, namespace, **which)
-        page = _decoder(model).page(await client.send(request))
+        page = _decoder(model).page(await paging.page(client, ask))
         yield page
         if not page.continue_:
             return

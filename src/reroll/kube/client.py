@@ -21,7 +21,15 @@ from reroll.http.errors import HttpError, NoProxy, NoServer, ProxyRefused, Untru
 from reroll.http.pool import Pool
 from reroll.kube.auth import Access, Connection
 from reroll.kube.decode import LineSplitter
-from reroll.kube.errors import SILENCE, ApiError, AuthError, Unauthorized, Unavailable, from_answer
+from reroll.kube.errors import (
+    SILENCE,
+    ApiError,
+    AuthError,
+    TooLarge,
+    Unauthorized,
+    Unavailable,
+    from_answer,
+)
 from reroll.kube.outage import Outage
 from reroll.kube.wire import Request
 
@@ -113,17 +121,25 @@ class Client:
         *,
         timeout: float | None = None,  # noqa: ASYNC109  there is one for every request
         urgent: bool = False,
+        largest: int | None = None,
     ) -> bytes:
-        """Send one request and return the body of the answer; `urgent`: past all that wait."""
+        """Send one request and return the body of the answer; `urgent`: past all that wait.
+
+        `largest`: an answer with more bytes is `TooLarge`, and not read further.
+        """
         slot = nullcontext() if urgent else self._slots
 
         async def whole(access: Access) -> bytes:
             async with slot, asyncio.timeout(timeout or self._timeout):
                 answer = await self._once(request, access, urgent=urgent)
                 try:
-                    return await answer.body()
+                    body = await answer.body(None if largest is None else largest + 1)
                 finally:
                     self._pool.keep(answer, access.ssl)
+            if largest is not None and len(body) > largest:
+                message = f"the answer has more than {largest} bytes"
+                raise TooLarge(message, method=request.method, path=request.path)
+            return body
 
         return await self._with_access(request, whole)
 

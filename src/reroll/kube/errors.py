@@ -11,6 +11,7 @@
     ├── Unauthorized            401: the credentials are not accepted, or could not be got
     ├── Throttled               429: too many requests, or a disruption budget holds an eviction
     ├── Unavailable             5xx, timeouts, refused and broken connections, TLS
+    ├── TooLarge                the answer is larger than whoever asked has room for
     └── Malformed               the answer is not what we can read
 
     ConfigError                 the kubeconfig or the service account folder cannot be used
@@ -119,6 +120,10 @@ class Throttled(ApiError):
 
 class Unavailable(ApiError):
     retry = Retry.LATER
+
+
+class TooLarge(ApiError):
+    retry = Retry.NEVER
 
 
 class Malformed(ApiError):

@@ -28,6 +28,7 @@ from reroll.kube import steps, wire
 from reroll.kube.client import Client
 from reroll.kube.decode import Added, Bookmark, Decoder, Deleted, Failure, Modified, T
 from reroll.kube.errors import ApiError, Forbidden, Malformed, NotFound, Rejected, from_status
+from reroll.kube.paging import Paging
 from reroll.kube.steps import Health, Pace, Phase
 
 READ_TIMEOUT = 100.0
@@ -115,7 +116,7 @@ class Watch(Generic[T]):
         self._label_selector = how.get("label_selector")
         self._field_selector = how.get("field_selector")
         self._read_timeout = how.get("read_timeout", READ_TIMEOUT)
-        self._page_size = how.get("page_size", wire.PAGE)
+        self._paging = Paging(how.get("page_size", wire.PAGE))
         self._pace = how.get("pace", USUAL_PACE)
         self._on_state = how.get("on_state")
         self._on_bug = how["on_bug"]
@@ -154,21 +155,24 @@ class Watch(Generic[T]):
 
     # Lists by pages
 
-    async def _next_page(self) -> None:
-        request = wire.list_page(
+    def _page(self, limit: int) -> wire.Request:
+        return wire.list_page(
             self.resource,
             self.namespace,
-            limit=self._page_size,
+            limit=limit,
             continue_=self._now.continue_,
             label_selector=self._label_selector,
             field_selector=self._field_selector,
             metadata_only=self._metadata_only,
         )
+
+    async def _next_page(self) -> None:
         await self._may_tell.wait()
         try:
-            page = self._decoder.page(await self._client.send(request, timeout=self._read_timeout))
+            raw = await self._paging.page(self._client, self._page, self._read_timeout)
+            page = self._decoder.page(raw)
         except ApiError as error:
-            self._fail(error, request.verb)
+            self._fail(error, "list")
             return
         self.last_activity = self._clock.monotonic()
         if not self._now.continue_:
