@@ -7,9 +7,10 @@ from typing import Any
 
 import msgspec
 import pytest
+from tests.kube.fakes import StillClock
 
-from reroll.clock import SystemClock
-from reroll.controller.events import Lines, Recorder, Regarding
+from reroll.clock import Clock, SystemClock
+from reroll.controller.events import QUIET, Lines, Recorder, Regarding
 from reroll.controller.report import Report, Result
 from reroll.core.model.key import Key, Problem
 from reroll.core.tables import limits
@@ -22,10 +23,12 @@ WEB, MAP = Key("Deployment", "shop", "web"), Key("ConfigMap", "shop", "app")
 class Kept(Recorder):
     """Keeps what it would send."""
 
-    def __init__(self, is_busy: Callable[[], bool] = lambda: False) -> None:
+    def __init__(
+        self, is_busy: Callable[[], bool] = lambda: False, clock: Clock | None = None
+    ) -> None:
         super().__init__(
             None,  # type: ignore[arg-type]  nothing is sent
-            SystemClock(),
+            clock or SystemClock(),
             "test",
             identify=lambda _: ("v1", "uid-of-a-source"),
             is_busy=is_busy,
@@ -76,6 +79,22 @@ async def test_an_event_waits_while_something_is_about_to_roll() -> None:
     recorder.announce(LEASE, Reason.FEATURE_OFF, "second")
     await asyncio.wait_for(recorder.flush(), 30)
     assert recorder.messages == ["first", "second"]
+    running.cancel()
+
+
+async def test_an_event_of_a_roll_waits_for_those_that_come_right_after_it() -> None:
+    clock = StillClock()
+    recorder = Kept(clock=clock)
+    running = asyncio.create_task(recorder.run())
+    for name in ("first", "second"):
+        recorder.news(a_report(Reason.CONFIG_CHANGED, Result.DONE, "patch", name))
+        await asyncio.sleep(0.1)
+        assert recorder.messages == []
+        clock.move(QUIET / 2)
+
+    clock.move(QUIET)
+    await asyncio.wait_for(recorder.flush(), 30)
+    assert len(recorder.messages) >= 2
     running.cancel()
 
 

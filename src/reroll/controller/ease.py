@@ -23,7 +23,7 @@ class Ease:
     STEP = 0.25
     SLOW, LATE = 4.0, 0.05
     """Slow is so many times the usual time, and so many seconds more."""
-    SLOW_AGAIN, LATE_AGAIN = 2.0, 0.01
+    SLOW_AGAIN, LATE_AGAIN = 1.5, 0.003
     MEMORY = 600.0
     """Seconds after which twice the time counts as usual."""
     LATELY = 5.0

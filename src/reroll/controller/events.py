@@ -32,6 +32,8 @@ GATHER_FOR = 30.0
 """Seconds after which a source gets its Event."""
 PATIENCE = 2.0
 """Seconds that an Event waits for rolls at most."""
+QUIET = 0.1
+"""Seconds after the last roll in which more are expected: hundreds come one by one, too."""
 ROLLED = ("", "rolled")
 COMPLETE = "complete"
 _ENDED = frozenset((Reason.COMPLETE, Reason.HEALTHY, Reason.FAILING, Reason.STUCK, Reason.UNDONE))
@@ -166,6 +168,7 @@ class Recorder(Sink):
         self._idle.set()
         self._sources: dict[Key, dict[str, list[str]]] = {}
         """Of each: the workloads, by what was done to them."""
+        self._rolled_at = -QUIET
         self._began: dict[Key, dict[Key, datetime]] = {}
         """Workloads whose rollout is not known to be over: when they rolled for which source."""
 
@@ -191,6 +194,8 @@ class Recorder(Sink):
         regarding, severity = Regarding.of(report), report.severity
         message = f"{report.done}{report.message}"
         self._add(_Event(regarding, severity, report.reason, action, message))
+        if report.rolled:
+            self._rolled_at = self._clock.monotonic()
         if report.rolled and report.result is Result.DONE and problem_of(report.reason) is None:
             name = f"{report.key.kind} {report.key.name}"
             self._gather_for(report.sources, report.done.removesuffix(": "), name)
@@ -233,8 +238,12 @@ class Recorder(Sink):
 
     async def _make_way(self, since: float) -> None:
         """What is about to roll comes first, as long as no Event waits for long."""
-        while self._is_busy() and self._clock.monotonic() < since + PATIENCE:  # noqa: ASYNC110  nothing says when it ends
+        while self._is_rolling and self._clock.monotonic() < since + PATIENCE:  # noqa: ASYNC110  nothing says when it ends
             await asyncio.sleep(0.05)
+
+    @property
+    def _is_rolling(self) -> bool:
+        return self._is_busy() or self._clock.monotonic() < self._rolled_at + QUIET
 
     async def _gather(self) -> None:
         while True:
