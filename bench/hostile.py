@@ -26,7 +26,7 @@ from bench.ground import ROOT, USER, ground, say
 from bench.load import Api, Sizes, Templates, blob, bump, deployment, make_namespace
 from bench.race import following
 from bench.replica import Replica
-from bench.tenant import Hostility, attack, harass
+from bench.tenant import Hostility, attack, harass, silence
 from reroll_dev.cluster import DevCluster
 
 FLOOR = "alice"
@@ -203,8 +203,15 @@ async def _hostile(
     probes.forget()
     since = time.perf_counter()
     say(f"making the hostile namespace: {size}")
-    await attack(api, size)
-    say(f"made in {time.perf_counter() - since:.0f} s; measuring beside it")
+    with silence() as silent:
+        await attack(api, size, silent)
+        say(f"made in {time.perf_counter() - since:.0f} s; measuring beside it")
+        return await _beside(api, scene, probes, replica, cores)
+
+
+async def _beside(
+    api: Api, scene: Scene, probes: Probes, replica: Replica, cores: Cores
+) -> dict[str, float]:
     async with _task(harass(api)):
         await asyncio.sleep(10)
         cores.begin()

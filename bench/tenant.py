@@ -1,10 +1,13 @@
 """A namespace that does everything a tenant can do to a controller."""
 
 import asyncio
-from collections.abc import Callable, Iterable
+import socket
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from bench.load import Api, Json, all_of, bump, deployment, make_namespace
+from reroll_dev.address import own_address
 
 HOSTILE = "hostile"
 ANNOTATION = 240 * 1024
@@ -53,8 +56,19 @@ def _filled(items: Iterable[str], size: int = ANNOTATION) -> str:
     return text[: text.rindex(",")]
 
 
-async def attack(api: Api, size: Hostility) -> None:
-    """Everything that is there before the quiet namespace is measured."""
+@contextmanager
+def silence() -> Iterator[tuple[str, int]]:
+    """An address and a port of this machine where connections are taken and nobody answers."""
+    with socket.create_server((own_address(), 0), backlog=1000) as server:
+        address, port = server.getsockname()
+        yield address, port
+
+
+async def attack(api: Api, size: Hostility, silent: tuple[str, int]) -> None:
+    """Everything that is there before the quiet namespace is measured.
+
+    `silent`: where the pods are that never answer.
+    """
     await make_namespace(api, HOSTILE)
     core, apps = f"/api/v1/namespaces/{HOSTILE}", f"/apis/apps/v1/namespaces/{HOSTILE}"
 
@@ -80,14 +94,16 @@ async def attack(api: Api, size: Hostility) -> None:
         workload(deployment(f"flap-{i}", "flap", flapping, "configmaps"))
         for i in range(size.flapping)
     )
-    mute = flapping | {"reroll.dev/strategy": "reload", "reroll.dev/reload-port": "9"}
-    await all_of(workload(_running(f"mute-{i}", mute)) for i in range(size.mute))
+    address, port = silent
+    mute = flapping | {"reroll.dev/strategy": "reload", "reroll.dev/reload-port": str(port)}
+    await all_of(workload(_running(f"mute-{i}", mute, address)) for i in range(size.mute))
     await all_of(_nowhere(api, i) for i in range(size.injections))
 
 
-def _running(name: str, annotations: dict[str, str]) -> Json:
+def _running(name: str, annotations: dict[str, str], address: str) -> Json:
     body = deployment(name, "mute", annotations, "configmaps")
     body["spec"]["replicas"] = 1
+    body["spec"]["template"]["metadata"]["annotations"] = {"dev.reroll.dev/address": address}
     return body
 
 

@@ -1,17 +1,9 @@
 """What listens at the address of pods whose annotation `dev.reroll.dev/address` names it."""
 
-import socket
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-
-def own_address() -> str:
-    """An address of this machine that is not its loopback, where no reload goes."""
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        probe.connect(("198.51.100.1", 9))  # sends nothing, only chooses
-        address: str = probe.getsockname()[0]
-    return address
-
+from reroll_dev.address import own_address
 
 ADDRESS = own_address()
 
