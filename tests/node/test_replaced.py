@@ -1,6 +1,5 @@
 """Deploys that replace whole objects, and pods that were stale before: what the processes have."""
 
-import json
 import time
 from collections.abc import Callable
 
@@ -8,7 +7,7 @@ from tests.node.serving import PATIENCE, ServingStage, serving
 from tests.scenarios.rolling import Command
 from tests.scenarios.stage import ENABLED, Controller, eventually
 from tests.support import build
-from tests.support.tools import Tool
+from tests.support.tools import Tool, replace
 
 from reroll.cli.errors import Exit
 
@@ -22,15 +21,13 @@ def test_every_change_of_a_deploy_that_replaces_objects_reaches_the_processes(
 ) -> None:
     """`kubectl replace` writes both objects without what anybody added, the record among it."""
     web = build.deployment(replicas=2, annotations=ENABLED, **serving([MODE]))
-    where = ("--namespace", stage.namespace, "-f", "-")
     stage.make(build.configmap("app", {"mode": "one"}), web)
     controller()
     stage.adopted(web)
     stage.settled(web)
 
     for value in ("two", "three"):
-        for one in (build.configmap("app", {"mode": value}), web):
-            kubectl("replace", *where, input=json.dumps(one))
+        replace(kubectl, stage.namespace, build.configmap("app", {"mode": value}), web)
         stage.variable_is(web, "MODE", value)
     stage.settled(web)
 

@@ -1,7 +1,6 @@
 """Jobs and people: two runs at once, a Job that its owner deletes, a feature that is off."""
 
 import copy
-import json
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -14,7 +13,7 @@ from tests.scenarios.test_jobs import LONG, RECREATE, RUNNING, TRIGGER, is_anew,
 from tests.support import build
 from tests.support.faultproxy import FaultProxy
 from tests.support.faults import Answer, Match
-from tests.support.tools import Tool
+from tests.support.tools import Tool, replace
 
 from reroll.cli.errors import Exit
 from reroll_dev.api import path_to
@@ -40,7 +39,7 @@ def test_a_cronjob_that_was_replaced_starts_a_job_for_a_change_that_it_had_befor
 
     one.kill()
     stage.change("ConfigMap", "app", key="a")
-    kubectl("replace", "--namespace", stage.namespace, "-f", "-", input=json.dumps(task))
+    replace(kubectl, stage.namespace, task)
     one.start(wait="watching")
     eventually(lambda: not stage.adopted(task).get("by"), "it is adopted again")
     before = len(jobs(stage))

@@ -1,7 +1,6 @@
 """Other people write too: what they roll counts, and what they remove is no change."""
 
 import copy
-import json
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -20,7 +19,7 @@ from tests.scenarios.stage import (
     for_kinds,
 )
 from tests.support import build
-from tests.support.tools import Tool
+from tests.support.tools import Tool, replace
 
 from reroll.core.tables.kinds import Kind, Strategy
 from reroll_dev.api import path_to
@@ -105,7 +104,7 @@ def test_a_workload_replaced_as_it_was_made_gets_its_record_back_and_rolls_with_
     record = stage.rolled(web, since=first["n"])
     stage.settled(web)
 
-    kubectl("replace", "--namespace", stage.namespace, "-f", "-", input=json.dumps(web))
+    replace(kubectl, stage.namespace, web)
 
     eventually(lambda: stage.record(web) == record, "it has its record again")
     stage.settled(web)

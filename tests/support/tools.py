@@ -30,6 +30,21 @@ class Tool(Protocol):
     ) -> str: ...
 
 
+def replace(kubectl: Tool, namespace: str, *manifests: Mapping[str, Any]) -> None:
+    """`kubectl replace`, again where a controller wrote between its GET and its PUT."""
+    for one in manifests:
+        for _ in range(10):
+            try:
+                kubectl("replace", "--namespace", namespace, "-f", "-", input=json.dumps(one))
+            except AssertionError as failed:
+                if "(Conflict)" not in str(failed):
+                    raise
+            else:
+                break
+        else:
+            raise AssertionError(f"{one['metadata']['name']} changes all the time")
+
+
 @dataclass(frozen=True)
 class Runner:
     """Runs a program against the cluster; a failure shows what it said."""
