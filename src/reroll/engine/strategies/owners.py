@@ -6,6 +6,7 @@ name it have become owners. Owners are compared whenever the index of copies sho
 missing, so nothing of this has to be remembered.
 """
 
+import asyncio
 from collections.abc import Iterable
 from typing import NamedTuple
 
@@ -26,6 +27,8 @@ from reroll.kube.objects import OwnerRef, Revision
 from reroll.kube.wire import Deletion, Resource
 
 LOOK_AGAIN = 1.0
+COLLECTED = 0.25
+"""Seconds in which Kubernetes takes a revision that is gone off the copies that it owned."""
 GRACE = 5.0
 """Seconds in which a CronJob may still make a Job of the template that it had before."""
 
@@ -153,11 +156,26 @@ class Owners:
             elif missing or leaves:
                 drop = [leaves] if leaves else []
                 await change_owners(self._client, resource, copy, self._copies, missing, drop)
+                if leaves:
+                    await self._collect(copy, resource)
         except NotFound:
             self._copies.gone(copy)
         except Conflict:
             return False
         return True
+
+    async def _collect(self, copy: Key, resource: Resource) -> None:
+        """Delete a copy that a workload left, if its last revision went at the same moment.
+
+        Kubernetes takes a revision that is gone off a copy that still has a workload, and does not
+        look again whether it has one by then: nobody would own the copy, or collect it.
+        """
+        await asyncio.sleep(COLLECTED)
+        known = self._copies.get(copy)
+        if known is not None and known.is_ours and not known.owners:
+            guard: Deletion = {"uid": known.uid, "resource_version": str(known.version)}
+            await api.delete(self._client, resource, copy.namespace, copy.name, **guard)
+            self._copies.gone(copy)
 
 
 def _named(snapshot: Snapshot) -> frozenset[Key]:
