@@ -55,6 +55,10 @@ class Copies:
     def get(self, copy: Key) -> Copy | None:
         return self._known.get(copy)
 
+    def is_used(self, copy: Key) -> bool:
+        """Whether the template of a workload names it."""
+        return copy in self._users
+
     def use(self, workload: Key, old: Mapping[Key, Key], new: Mapping[Key, Key]) -> None:
         """A template named the copies `old`, each with its source, and names `new` now."""
         for copy in old.keys() - new.keys():

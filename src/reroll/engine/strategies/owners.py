@@ -172,7 +172,9 @@ class Owners:
         """
         await asyncio.sleep(COLLECTED)
         known = self._copies.get(copy)
-        if known is not None and known.is_ours and not known.owners:
+        if known is None or self._copies.is_used(copy):
+            return
+        if known.is_ours and not known.owners:
             guard: Deletion = {"uid": known.uid, "resource_version": str(known.version)}
             await api.delete(self._client, resource, copy.namespace, copy.name, **guard)
             self._copies.gone(copy)
