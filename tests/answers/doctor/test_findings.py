@@ -70,9 +70,12 @@ def test_what_an_api_server_lacks_is_worth_a_note_and_no_more() -> None:
 
 
 def test_a_kind_of_the_config_file_that_is_not_served_is_told() -> None:
-    assert server.configured("Widget.example.com", served=True).level is Level.OK
+    widget = "Widget.example.com"
+    assert server.configured(widget, served=True, compared=True).level is Level.OK
+    unchecked = server.configured(widget, served=True, compared=False)
+    assert (unchecked.level, "was not checked" in unchecked.sentence) == (Level.NOTE, True)
     assert server.misfit("Widget.example.com", "template: x").level is Level.WARNING
-    assert "is not served" in server.configured("Widget.example.com", served=False).sentence
+    assert "is not served" in server.configured(widget, served=False, compared=False).sentence
 
 
 # Injections

@@ -146,11 +146,12 @@ class Examination:
         findings = list(server.judge(server.Served(version, apis, await self._streams())))
         findings.append(server.stores(await self._stored_elsewhere()))
         for row in self._settings.tables.custom.values():
-            misfits = await row_checks.problems_of(self._view.client, row) or []
-            findings += [server.misfit(row.name, problem) for problem in misfits]
+            misfits = await row_checks.problems_of(self._view.client, row)
+            findings += [server.misfit(row.name, problem) for problem in misfits or ()]
             if not misfits:
                 served = await self._view.serves(resources.of(row))
-                findings.append(server.configured(row.name, served=served))
+                compared = misfits is not None
+                findings.append(server.configured(row.name, served=served, compared=compared))
         return findings
 
     async def _stored_elsewhere(self) -> list[str]:
