@@ -38,6 +38,10 @@ EVERY = 0.1
 SLOW_FOR = 30.0
 """Seconds, which is several Leases."""
 LIMIT = 300.0
+KILLED_GOAL = 8.0
+"""Seconds for which nothing rolls, at the longest, when a leader is killed."""
+OUTAGE_GOAL = 10.0
+"""Seconds after which all have rolled, once the API server is back."""
 LOOKS = "reroll_decisions_total"
 
 
@@ -296,6 +300,23 @@ def table(found: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
+def missed(found: dict[str, Any]) -> list[str]:
+    """A sentence for each goal that these figures do not reach."""
+    told = []
+    if (longest := max(found["kill"], default=0.0)) > KILLED_GOAL:
+        told.append(
+            f"a killed leader: nothing rolled for {longest:.2f} s; the goal is {KILLED_GOAL:g} s"
+        )
+    if changes := found.get("late", {}).get("failovers", 0):
+        told.append(f"a slow API server: the lead changed {changes} times; it is to stay")
+    if (caught_up := found.get("outage", {}).get("caught_up_s", 0.0)) > OUTAGE_GOAL:
+        told.append(
+            f"an API server that is back: the last rolled after {caught_up:.2f} s;"
+            f" the goal is {OUTAGE_GOAL:g} s"
+        )
+    return told
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m bench.failover", description=__doc__)
     parser.add_argument("--kills", type=int, default=30, help="(default: 30)")
@@ -312,7 +333,9 @@ def main() -> int:
     print(table(found))
     if args.json:
         args.json.write_text(json.dumps(found, indent=1) + "\n")
-    return 0
+    for sentence in missed(found):
+        print(f"missed: {sentence}", file=sys.stderr)
+    return 1 if missed(found) else 0
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from bench.failover import quantile
+from bench.failover import missed, quantile
 from bench.scale import line_at
 from bench.spread import before_round
 from tests.support.witness import Roll, hasty, slope, surplus
@@ -16,6 +16,19 @@ def test_a_quantile_is_a_value_that_was_measured() -> None:
 
     assert [quantile(values, share) for share in (0.5, 0.99, 1.0)] == [15, 30, 30]
     assert quantile([7.0], 0.5) == 7
+
+
+def test_a_goal_that_is_missed_is_told_and_one_that_was_not_measured_is_not() -> None:
+    assert missed({"kill": [6.9, 8.0], "stop": []}) == []
+    reached = {"kill": [7.9], "late": {"failovers": 0}, "outage": {"caught_up_s": 10.0}}
+    assert missed(reached) == []
+
+    late = {"kill": [2.0, 8.1], "late": {"failovers": 2}, "outage": {"caught_up_s": 12.5}}
+    assert [sentence.partition(":")[0] for sentence in missed(late)] == [
+        "a killed leader",
+        "a slow API server",
+        "an API server that is back",
+    ]
 
 
 def test_a_line_goes_on_as_it_came() -> None:
