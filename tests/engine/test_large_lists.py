@@ -72,7 +72,8 @@ async def of_pods(listing: Client) -> None:
 
 async def of_owners(listing: Client) -> None:
     bench = Bench()
-    assert await Owners(listing, bench.clock, bench.world)._revisions(DEPLOYMENT, WEB) == []
+    owners = Owners(listing, bench.clock, bench.world, bench.rolling._executor.ownerless.left)
+    assert await owners._revisions(DEPLOYMENT, WEB) == []
 
 
 @pytest.mark.parametrize("what", [of_history, of_pods, of_owners])

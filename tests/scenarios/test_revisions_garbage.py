@@ -54,6 +54,39 @@ def test_the_collector_of_kubernetes_takes_copies_with_the_last_revision_that_na
     eventually(lambda: not copies(stage), "all are collected")
 
 
+def test_a_copy_that_nobody_owns_goes_once_nothing_names_it(
+    stage: Stage, controller: Start
+) -> None:
+    """Whoever took its owners away, and though no controller ran: but nothing else goes."""
+    web = build.deployment("web", uses="configmap/app", annotations=REVISIONS)
+    stage.make(build.configmap("app", {"key": "first"}), web)
+    one = alone(controller)
+    first = pin(stage, web)
+    stage.settled(web)
+    stage.change("ConfigMap", "app", key="second")
+    second = pinned_anew(stage, web, first)
+    stage.settled(web)
+    owned_right(stage, web)
+    one.kill()
+    look_alike = build.configmap("mine", {"key": "first"})
+    look_alike["metadata"]["labels"] = copies(stage)[first]["metadata"]["labels"]
+    stage.make({**look_alike, "immutable": True})
+    path = path_to("ConfigMap", first, stage.namespace)
+    stage.api.patch(path, {"metadata": {"ownerReferences": None}})
+
+    later = controller("--leader-election", "false", wait="nobody owns", skew=2 * 3600)
+    assert copies(stage).keys() == {first, second, "mine"}, "a revision names the first one"
+    later.kill()
+    stage.api.patch(stage.path(web), {"spec": {"revisionHistoryLimit": 0}})
+    eventually(lambda: len(stage.revisions(web)) == 1, "nothing names it any more")
+    young = controller("--leader-election", "false", wait="nobody owns")
+    assert first in copies(stage), "whatever names it may be on its way"
+    young.kill()
+
+    controller("--leader-election", "false", wait="nobody owns", skew=2 * 3600)
+    assert copies(stage).keys() == {second, "mine"}
+
+
 @pytest.mark.slow
 def test_the_jobs_of_a_cronjob_own_what_they_were_made_with(
     stage: Stage, controller: Start

@@ -22,6 +22,7 @@ from reroll.core.model.moment import Moment
 from reroll.core.model.unreadable import UNREADABLE
 from reroll.core.observe.provenance import Touched
 from reroll.core.policy.beside import shown, values_at
+from reroll.core.revisions.copies import copy_names
 from reroll.core.tables import limits
 from reroll.core.tables.annotations import ALLOW_FROM, IGNORE, INJECTION_READERS
 from reroll.core.tables.kinds import EACH
@@ -136,6 +137,12 @@ def copied(copy: Source, source: Key) -> Source:
     """A copy as its source was: names are a part of digests."""
     metadata = msgspec.structs.replace(copy.metadata, name=source.name)
     return msgspec.structs.replace(copy, metadata=metadata)
+
+
+def is_copy_right(document: Source, copy: Key, source: Key, keyring: Keyring | None) -> bool:
+    """Whether an object is the copy of this source that its name says."""
+    holds = content(copied(document, source), keyring, Moment())
+    return holds.immutable and copy.name in copy_names(source, holds)
 
 
 def _digested(

@@ -55,6 +55,15 @@ class Copies:
     def get(self, copy: Key) -> Copy | None:
         return self._known.get(copy)
 
+    def ownerless(self, namespace: str | None = None) -> Iterator[Key]:
+        """Those that nobody owns and no template names, in one namespace or in all."""
+        return (
+            key
+            for key, copy in tuple(self._known.items())
+            if copy.is_ours and not copy.owners and key not in self._users
+            if namespace in {None, key.namespace}
+        )
+
     def is_used(self, copy: Key) -> bool:
         """Whether the template of a workload names it."""
         return copy in self._users

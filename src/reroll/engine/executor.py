@@ -26,6 +26,7 @@ from reroll.engine.observer import Observer
 from reroll.engine.outcome import Amended, Blocked, Done, Later, Outcome, Step, Turn, words_of
 from reroll.engine.reports import Reports, after
 from reroll.engine.slow_lane import SlowLane
+from reroll.engine.strategies.ownerless import Ownerless
 from reroll.engine.strategies.owners import Owners
 from reroll.engine.strategies.table import SLOW, Function, Strategies
 from reroll.engine.writes import OTHERS, Paces, Write, is_slow, write_of
@@ -51,7 +52,8 @@ class Executor:
         self._reports = Reports(clock, observer)
         self._unanswered: dict[Key, tuple[Turn, Record | None]] = {}
         """Patches that the API server may have applied or not."""
-        self.owners = Owners(client, clock, self._world)
+        self.ownerless = Ownerless(client, clock, self._world, observer.kinds)
+        self.owners = Owners(client, clock, self._world, self.ownerless.left)
         self.strategies = table = Strategies(
             client,
             clock,

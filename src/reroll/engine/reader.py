@@ -15,14 +15,12 @@ from reroll.controller.stranded import Stranded
 from reroll.controller.worker import Worker, delay_after
 from reroll.core.model.key import Key
 from reroll.core.model.metadata import Manifest
-from reroll.core.model.moment import Moment
 from reroll.core.observe.snapshot import Absence, History
 from reroll.core.observe.workload import Workload
-from reroll.core.revisions.copies import copy_names
 from reroll.core.tables.kinds import Kind, Revisions
 from reroll.core.tables.source_kinds import SourceKind, Watched
 from reroll.engine import keyring
-from reroll.engine.content import Source, content, copied, is_wide, model
+from reroll.engine.content import Source, is_copy_right, is_wide, model
 from reroll.engine.feeds import Feeds
 from reroll.engine.revisited import Revisited
 from reroll.engine.wants import (
@@ -192,8 +190,7 @@ class Reader:
         if document is None:
             return  # Its watch tells.
         keys = self._world.sources.keyring if row.keyed else None
-        holds = content(copied(document, source), keys, Moment())
-        is_right = holds.immutable and copy.name in copy_names(source, holds)
+        is_right = is_copy_right(document, copy, source, keys)
         self._world.copies.judged(copy, document.metadata, is_right=is_right)
 
     async def _source(self, want: SourceContent) -> float | None:

@@ -145,8 +145,10 @@ class Revision(msgspec.Struct, gc=False):
     def number(self) -> int:
         return revision_number(self.metadata.annotations, self.revision)
 
-    def mentions(self, names: frozenset[str]) -> frozenset[str]:
-        return mentioned(bytes(self.spec) + b" " + bytes(self.data), names)
+    def mentions(self, names: frozenset[str], *, annotations: bool = False) -> frozenset[str]:
+        """Those of `names` that it says in its spec or data, or in its own annotations too."""
+        noted = msgspec.json.encode(self.metadata.annotations) if annotations else b""
+        return mentioned(b" ".join((bytes(self.spec), bytes(self.data), noted)), names)
 
     @property
     def pins(self) -> frozenset[Key]:

@@ -6,8 +6,7 @@ name it have become owners. Owners are compared whenever the index of copies sho
 missing, so nothing of this has to be remembered.
 """
 
-import asyncio
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from reroll.clock import Clock
@@ -27,8 +26,6 @@ from reroll.kube.objects import OwnerRef, Revision
 from reroll.kube.wire import Deletion, Resource
 
 LOOK_AGAIN = 1.0
-COLLECTED = 0.25
-"""Seconds in which Kubernetes takes a revision that is gone off the copies that it owned."""
 GRACE = 5.0
 """Seconds in which a CronJob may still make a Job of the template that it had before."""
 
@@ -48,8 +45,12 @@ class Carrying(NamedTuple):
 
 
 class Owners:
-    def __init__(self, client: Client, clock: Clock, world: World) -> None:
-        self._client, self._clock = client, clock
+    """`left(copy)`: a workload was taken off a copy that others own."""
+
+    def __init__(
+        self, client: Client, clock: Clock, world: World, left: Callable[[Key], None]
+    ) -> None:
+        self._client, self._clock, self._left = client, clock, left
         self._world, self._copies = world, world.copies
         self._tried: dict[Key, tuple[int, frozenset[Key], frozenset[Key]]] = {}
         """What a look found that could do nothing about it; the next one has to differ."""
@@ -157,27 +158,12 @@ class Owners:
                 drop = [leaves] if leaves else []
                 await change_owners(self._client, resource, copy, self._copies, missing, drop)
                 if leaves:
-                    await self._collect(copy, resource)
+                    self._left(copy)
         except NotFound:
             self._copies.gone(copy)
         except Conflict:
             return False
         return True
-
-    async def _collect(self, copy: Key, resource: Resource) -> None:
-        """Delete a copy that a workload left, if its last revision went at the same moment.
-
-        Kubernetes takes a revision that is gone off a copy that still has a workload, and does not
-        look again whether it has one by then: nobody would own the copy, or collect it.
-        """
-        await asyncio.sleep(COLLECTED)
-        known = self._copies.get(copy)
-        if known is None or self._copies.is_used(copy):
-            return
-        if known.is_ours and not known.owners:
-            guard: Deletion = {"uid": known.uid, "resource_version": str(known.version)}
-            await api.delete(self._client, resource, copy.namespace, copy.name, **guard)
-            self._copies.gone(copy)
 
 
 def _named(snapshot: Snapshot) -> frozenset[Key]:

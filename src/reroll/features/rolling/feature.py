@@ -15,6 +15,7 @@ from reroll.controller.stranded import Stranded
 from reroll.controller.worker import Worker
 from reroll.core.model.key import Key
 from reroll.core.tables.reasons import Reason
+from reroll.core.tables.rights import Feature
 from reroll.engine.cluster_hold import ClusterHold, place_of
 from reroll.engine.executor import Executor
 from reroll.engine.observer import Observer
@@ -122,6 +123,8 @@ class Rolling:
                     group.create_task(self._executor.slow_lane.run())
                 group.create_task(self._worker.run(self._settings.concurrency))
                 group.create_task(self._backup.run())
+                if Feature.REVISIONS in self._settings.features:
+                    group.create_task(self._executor.ownerless.run())
         finally:
             self._acting = False
             for key in tuple(self._late):
