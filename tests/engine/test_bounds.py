@@ -2,11 +2,22 @@
 
 import asyncio
 from collections.abc import Iterable
+from itertools import islice
 from typing import Any
 
 import msgspec
 import pytest
-from tests.core.build import DEPLOYMENT, KIND, NOW, decoded, document, env, env_from, template
+from tests.core.build import (
+    DEPLOYMENT,
+    KIND,
+    NOW,
+    decoded,
+    document,
+    env,
+    env_from,
+    pod_spec,
+    template,
+)
 from tests.support.steps import growth, steps
 
 from reroll.clock import SystemClock
@@ -21,6 +32,7 @@ from reroll.core.model.reference import Reference
 from reroll.core.observe.snapshot import Absence
 from reroll.core.policy.patterns import Pattern
 from reroll.core.policy.policy import Policy
+from reroll.core.policy.references import uses
 from reroll.core.tables import limits
 from reroll.core.tables.catalog import source_kind
 from reroll.core.tables.reasons import Reason
@@ -340,8 +352,9 @@ def test_a_workload_with_too_many_sources_is_held_and_told(beyond: int) -> None:
 
 def test_a_template_that_names_sources_at_too_many_places_is_held() -> None:
     stage = Stage()
-    sources = [{"configMap": {"name": f"c{n}"}} for n in range(300)]
-    pods = template(volumeMounts=[{"name": "all", "mountPath": f"/{n}"} for n in range(300)])
+    sources = [{"configMap": {"name": f"c{n}"}} for n in range(50)]
+    mounts = [{"name": "all", "mountPath": f"/{n}", "subPath": f"{n}"} for n in range(50)]
+    pods = template(volumeMounts=mounts)
     pods["spec"]["volumes"] = [{"name": "all", "projected": {"sources": sources}}]
     key = stage.workload("web", pods)
     snapshot = stage.world.snapshot(key, DEPLOYMENT)
@@ -349,6 +362,24 @@ def test_a_template_that_names_sources_at_too_many_places_is_held() -> None:
     assert stage.world.workloads[key].workload.uses == ()
     assert snapshot
     assert decide(snapshot, NOW).reason is Reason.TOO_MANY_SOURCES
+
+
+def test_a_template_is_walked_up_to_the_limit_and_no_further() -> None:
+    def work(count: int) -> int:
+        variables = [env("app", f"k{n}") for n in range(count)]
+        found = uses(pod_spec(containers=[{"name": "web", "env": variables}]))
+        return steps(lambda: tuple(islice(found, limits.USES.number + 1)))
+
+    assert work(limits.USES.number + 1) == work(3 * limits.USES.number)
+
+
+def test_mounts_of_the_same_part_are_walked_once() -> None:
+    sources = [{"configMap": {"name": f"c{n}"}} for n in range(300)]
+    mounts = [{"name": "all", "mountPath": f"/{n}"} for n in range(300)]
+    volume = {"name": "all", "projected": {"sources": sources}}
+    containers = [{"name": "web", "volumeMounts": mounts}]
+
+    assert len(list(uses(pod_spec(containers=containers, volumes=[volume])))) == 300
 
 
 # Keys of one source

@@ -12,10 +12,9 @@ from collections.abc import Callable
 from reroll.core.model.content import Content
 from reroll.core.model.key import Key
 from reroll.core.tables import limits
+from reroll.engine.budget import Budget
 
 PER_SECOND = limits.NAMESPACE_CHANGES.number
-BURST = PER_SECOND
-"""So many at once, after a time without any."""
 
 
 class Fanout:
@@ -23,24 +22,16 @@ class Fanout:
 
     def __init__(self, apply: Callable[[Key, Content, int], None]) -> None:
         self._apply = apply
-        self._told: dict[str, tuple[float, float]] = {}
-        """By namespace: how many were told, less what is forgiven by now, and when that was."""
+        self._told = Budget(PER_SECOND)
         self._late: dict[str, dict[Key, tuple[Content, int]]] = {}
 
     def tells(self, namespace: str, users: int) -> None:
         """So many are told of a change in this namespace."""
-        if (now := _now()) is not None:
-            self._told[namespace] = self._left(namespace, now) + users, now
+        self._told.spend(namespace, users)
 
     def wait(self, namespace: str) -> float:
         """The seconds until the next change there may be told."""
-        now = _now()
-        if now is None or namespace not in self._told:
-            return 0.0
-        left = self._left(namespace, now)
-        if not left:
-            del self._told[namespace]
-        return max(0.0, (left - BURST) / PER_SECOND)
+        return self._told.wait(namespace)
 
     def put_off(self, source: Key, content: Content, version: int) -> bool:
         """Whether this content is taken in later, in the place of one that waits already."""
@@ -64,14 +55,3 @@ class Fanout:
             asyncio.get_running_loop().call_later(seconds, self._catch_up, namespace)
         else:
             del self._late[namespace]
-
-    def _left(self, namespace: str, now: float) -> float:
-        told, at = self._told.get(namespace, (0.0, now))
-        return max(0.0, told - (now - at) * PER_SECOND)
-
-
-def _now() -> float | None:
-    try:
-        return asyncio.get_running_loop().time()
-    except RuntimeError:
-        return None

@@ -14,6 +14,7 @@ from reroll.core.model.moment import Moment
 from reroll.core.tables.kinds import Kind
 from reroll.core.tables.source_kinds import SourceKind, Watched
 from reroll.engine.content import MountReport, Source, Stub, model
+from reroll.engine.effort import of_spec
 from reroll.engine.mounts import Mounted
 from reroll.engine.wants import DigestKeys, GlobMatches, NamespaceWorkloads, Want
 from reroll.engine.world import World
@@ -101,8 +102,17 @@ class WorkloadFeed(Feed):
         self._row = kind
 
     def _seen(self, obj: Manifest, *, initial: bool) -> None:
-        if not self._world.canaries.observe(self._row, obj):
-            self._world.workload_seen(self._row, obj, urgent=not initial, watched=not initial)
+        world, watched = self._world, not initial
+        if world.canaries.observe(self._row, obj):
+            return
+        if watched and world.effort.is_beyond(obj.metadata.namespace):
+            key = self._key(obj)
+            if world.may_be_in(key, obj):
+                known = world.workloads.get(key)
+                world.effort.pass_over(key, of_spec(known.workload if known else None, obj))
+                return
+        watched = watched and world.effort.is_next(self._key(obj))
+        world.workload_seen(self._row, obj, urgent=not initial, watched=watched)
 
     def _gone(self, key: Key, version: int) -> None:  # noqa: ARG002
         self._world.canaries.gone(key)

@@ -9,7 +9,7 @@ import msgspec
 
 from reroll.core.model.key import Key
 from reroll.core.model.metadata import Manifest
-from reroll.core.observe.workload import workload
+from reroll.core.observe.spec import borrowed
 from reroll.core.policy.vocabulary import Vocabulary
 from reroll.core.tables.annotations import STATE
 from reroll.core.tables.kinds import Kind
@@ -35,13 +35,14 @@ class Lenders:
 
     def lend(self, kind: Kind, key: Key, manifest: Manifest) -> bool:
         """Whether it runs the template of another workload, which then has its annotations."""
-        seen = workload(kind, manifest, None, words=self._words)
-        if not seen.borrows:
+        name = borrowed(kind, manifest)
+        if not name:
             self.forget(key)
             return False
-        borrower = Key("Deployment", key.namespace, seen.borrows)
+        borrower = Key("Deployment", key.namespace, name)
         self.forget(key, but=borrower)
-        lent = {k: v for k, v in seen.annotations.items() if k != STATE}
+        said = self._words.relevant(manifest.metadata.annotations or {})
+        lent = {k: v for k, v in said.items() if k != STATE}
         known = self._known.get(borrower)
         if known is None or (known.key, known.annotations) != (key, lent):
             self._known[borrower] = Lender(key, lent, manifest.metadata.version)

@@ -1,16 +1,16 @@
 """What annotations, rows of the config file and settings come to, for each workload."""
 
-from collections.abc import Mapping
+from collections.abc import Callable
 from datetime import timedelta
 
 import msgspec
 
 from reroll.core.dialects.rows import PolicyInput
 from reroll.core.model.key import Key
-from reroll.core.model.metadata import Manifest
+from reroll.core.model.metadata import Manifest, Metadata
 from reroll.core.observe.workload import Workload
 from reroll.core.policy.policy import Policy
-from reroll.core.tables.annotations import ENABLED
+from reroll.core.tables.annotations import ENABLED, STATE
 from reroll.core.tables.kinds import Kind
 from reroll.engine.lenders import Lenders
 from reroll.engine.scope import NamespaceInfo, Scope
@@ -23,11 +23,22 @@ class Policies:
         """Workloads that count as if they were opted in, whether or not they are."""
 
     def may_be_in(
-        self, annotations: Mapping[str, str], info: NamespaceInfo, manifest: Manifest
+        self,
+        key: Key,
+        info: NamespaceInfo | None,
+        manifest: Manifest,
+        has_pins: Callable[[Metadata], bool],
     ) -> bool:
         """The quick answer, before anything is decoded. A bad value is looked at more closely."""
+        metadata = manifest.metadata
+        if key in self.supposed:
+            return True
+        if info is None or not self._scope.workloads.matches(metadata.labels or {}):
+            return False
+        annotations = self._lenders.annotations(key, metadata.annotations or {})
         said = self._dialects.may_be_in(annotations, info.annotations, manifest.spec)
-        return bool(self._scope.default.enabled) if said is None else said
+        is_in = bool(self._scope.default.enabled) if said is None else said
+        return is_in or has_pins(metadata)
 
     def of(
         self, kind: Kind, seen: Workload, info: NamespaceInfo | None, manifest: Manifest
@@ -45,6 +56,11 @@ class Policies:
         default = self._scope.default_for(seen.key, manifest.metadata.labels or {})
         below = seen.template_annotations
         return PolicyInput(seen.key, kind, own, below, info.annotations, default)
+
+    def judged(self, told: PolicyInput) -> tuple[object, ...]:
+        """All that a policy is made from."""
+        own = {k: v for k, v in told.workload.items() if k != STATE}
+        return own, told.template, told.namespace, told.default
 
     def policy(self, told: PolicyInput) -> Policy:
         """Of one that is kept."""

@@ -15,12 +15,13 @@ from reroll.core.model.record import Record
 from reroll.core.model.timing import Hold
 from reroll.core.observe.health import Health, State
 from reroll.core.observe.snapshot import Keys, Snapshot
-from reroll.core.observe.workload import belongs_to_workload, workload
+from reroll.core.observe.workload import belongs_to_workload, has_spec_of, workload
 from reroll.core.policy.policy import Policy
 from reroll.core.tables.annotations import STATE
 from reroll.core.tables.kinds import Kind
 from reroll.engine.canaries import Canaries, is_within
 from reroll.engine.copies import Copies
+from reroll.engine.effort import Effort, of_links, of_spec
 from reroll.engine.health import HealthIndex
 from reroll.engine.lenders import Lenders
 from reroll.engine.overlap import Overlap
@@ -30,7 +31,7 @@ from reroll.engine.references import References
 from reroll.engine.scope import NOWHERE, Namespaces, Scope
 from reroll.engine.snapshots import standing
 from reroll.engine.tracked import Arrival, Tracked, copies_of, has_leftovers, is_news
-from reroll.engine.wants import DigestKeys, NamespaceWorkloads, Want
+from reroll.engine.wants import DigestKeys, NamespaceWorkloads, Want, WorkloadState
 
 
 class World:
@@ -67,6 +68,7 @@ class World:
         self.policies = Policies(scope, self.lenders)
         self.health, at_once = HealthIndex(clock), lambda key: wake(key, True)
         self.canaries = Canaries(clock, self.tables, self.health, at_once)
+        self.effort = Effort(lambda key: want(WorkloadState(key)))
         self.overlap = Overlap(lambda: want(DigestKeys()))
         self.copies = Copies(at_once, want)
         self.references = References(
@@ -105,23 +107,21 @@ class World:
         tracked = self.workloads.get(key)
         if tracked is not None and 0 < metadata.version < tracked.workload.version + watched:
             return  # Older, or the echo of a patch of ours, which brings nothing new.
-        info = self.namespaces.that_counts(metadata.namespace)
         if self.lends(kind, manifest):
             self._untrack(key)
             self._lent(kind, key, manifest)
             return
-        annotations = self.lenders.annotations(key, metadata.annotations or {})
-        counts = info is not None and self.scope.workloads.matches(metadata.labels or {})
-        may_be_in = counts and (
-            self.policies.may_be_in(annotations, info or NOWHERE, manifest)
-            or self._has_pins(metadata)
-        )
-        if not may_be_in and key not in self.policies.supposed:
+        if not self.may_be_in(key, manifest):
             self._untrack(key)
             return
         if tracked is None and belongs_to_workload(metadata, self.tables):
             return
         self._track(kind, key, manifest, tracked, Arrival(urgent, watched, expected))
+
+    def may_be_in(self, key: Key, manifest: Manifest) -> bool:
+        """Whether a workload is to be looked at more closely."""
+        info = self.namespaces.that_counts(key.namespace)
+        return self.policies.may_be_in(key, info, manifest, self._has_pins)
 
     def suppose(self, keys: Iterable[Key]) -> None:
         """Keep these workloads as if they were opted in, whether or not they are."""
@@ -130,6 +130,7 @@ class World:
     def workload_gone(self, key: Key) -> None:
         self.health.forget(key)
         self.lenders.forget(key)
+        self.effort.forget(key)
         self._untrack(key)
 
     def _untrack(self, key: Key) -> None:
@@ -148,21 +149,17 @@ class World:
         return '"pins":' in record or bool(self.copies.owned_by(metadata.uid))
 
     def _track(
-        self,
-        kind: Kind,
-        key: Key,
-        manifest: Manifest,
-        tracked: Tracked | None,
-        arrival: Arrival,
+        self, kind: Kind, key: Key, manifest: Manifest, tracked: Tracked | None, arrival: Arrival
     ) -> None:
         before, words = tracked.workload if tracked else None, self.dialects.words
         was_out = self.references.room.is_out(key)
         known = msgspec.structs.replace(before, generation=0) if before and was_out else before
         now = workload(kind, manifest, known, words=words, watched=arrival.watched)
+        if not has_spec_of(known, manifest):
+            self.effort.spend(key.namespace, of_spec(now, manifest))
         info = self.namespaces.that_counts(key.namespace) or NOWHERE
         told = self.policies.input(kind, now, info, manifest)
-        own = {k: v for k, v in told.workload.items() if k != STATE}
-        judged = own, told.template, info.annotations, told.default
+        judged = self.policies.judged(told)
         same = tracked is not None and tracked.judged == judged
         policy = tracked.policy if tracked and same else self.policies.policy(told)
         is_left = has_leftovers(policy) or self._has_pins(manifest.metadata)
@@ -192,6 +189,9 @@ class World:
             if before is not None:
                 tracked.handovers += self.overlap.record_changed(before, now, self.keys)
         news |= self._fold(kind, key, manifest, tracked)
+        self.effort.spend(
+            key.namespace, of_links(tracked, is_linked, self.propagation.governs(key))
+        )
         if news:
             self._wake(key, arrival.urgent)
 

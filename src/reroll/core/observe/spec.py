@@ -72,7 +72,6 @@ def spec_of(
     annotations = metadata.annotations if metadata else None
     still = value_in(pick(manifest, kind.still), bool) or False
     update = value_in(pick(manifest, kind.update_strategy), str)
-    borrows = value_in(pick(manifest, ("spec", "workloadRef")), _WorkloadRef)
     replicas, partition = _partitioned(kind, manifest)
     pins_text = (annotations or {}).get(PINS)
     pins = read_pins(pins_text) if pins_text else {}
@@ -100,11 +99,17 @@ def spec_of(
         replicas=replicas,
         partition=partition,
         selector=_selector(kind, manifest),
-        borrows=borrows.name
-        if kind.borrows_template and borrows and borrows.kind == "Deployment"
-        else "",
+        borrows=borrowed(kind, manifest),
         problems=problems,
     )
+
+
+def borrowed(kind: Kind, manifest: Manifest) -> str:
+    """The Deployment whose template it runs; nothing if it has its own."""
+    if not kind.borrows_template:
+        return ""
+    ref = value_in(pick(manifest, ("spec", "workloadRef")), _WorkloadRef)
+    return ref.name if ref and ref.kind == "Deployment" else ""
 
 
 def _beside(kind: Kind, manifest: Manifest, words: Vocabulary) -> Beside:

@@ -109,8 +109,7 @@ def workload(
         before = None
     head = _head(kind, manifest, before, words, watched=watched)
     generation = manifest.metadata.generation
-    if before is not None and before.generation == generation > 0:
-        # Only metadata or status changed: what the spec says is known.
+    if before is not None and has_spec_of(before, manifest):
         return _continued(before, before, kind, manifest, head)
     spec = spec_of(kind, manifest, words, head.last or head.record)
     if before is not None and spec.still:
@@ -131,6 +130,14 @@ def workload(
         return _with_new_template(now, before, watched=watched)
     same = msgspec.structs.replace(now, template=before.template, remarked=before.remarked)
     return _continued(same, before, kind, manifest, head)
+
+
+def has_spec_of(before: Workload | None, manifest: Manifest) -> bool:
+    """Whether only metadata or status changed: what the spec says is known."""
+    metadata = manifest.metadata
+    return before is not None and (
+        before.uid == metadata.uid and before.generation == metadata.generation > 0
+    )
 
 
 class _Head(msgspec.Struct, frozen=True, gc=False):

@@ -41,12 +41,14 @@ def uses(spec: PodSpec) -> Iterator[Use]:
     containers = [*given(spec.init_containers), *given(spec.containers)]
     for container in containers:
         yield from _env_uses(container)
-    mounts: dict[str, list[tuple[Container, VolumeMount]]] = {}
+    mounts: dict[str, dict[tuple[str, str, str], VolumeMount]] = {}
     for container in containers:
         for mount in given(container.volume_mounts):
-            mounts.setdefault(mount.name, []).append((container, mount))
+            # Those that show the same part of a volume in the same container are one.
+            part = container.name, mount.sub_path, mount.sub_path_expr
+            mounts.setdefault(mount.name, {})[part] = mount
     for volume in given(spec.volumes):
-        yield from _volume_uses(volume, mounts.get(volume.name, []))
+        yield from _volume_uses(volume, mounts.get(volume.name, {}))
 
 
 def references(
@@ -113,14 +115,14 @@ def _env_uses(container: Container) -> Iterator[Use]:
                 yield Use(kind, ref.name, how, optional=optional, container=container.name)
 
 
-def _volume_uses(volume: Volume, mounts: list[tuple[Container, VolumeMount]]) -> Iterator[Use]:
+def _volume_uses(volume: Volume, mounts: dict[tuple[str, str, str], VolumeMount]) -> Iterator[Use]:
     for kind, name, items, optional in _volume_sources(volume):
         needs = frozenset(item.key for item in items) if items else NO_KEYS
         shown = _Shown(items or [], needs)
-        for container, mount in mounts:
+        for (container, *_), mount in mounts.items():
             live = not (mount.sub_path or mount.sub_path_expr)
             part = "" if live else " (subPath)"
-            how = f"volume {volume.name}{part} of container {container.name}"
+            how = f"volume {volume.name}{part} of container {container}"
             keys = shown.by(mount)
             yield Use(
                 kind,
@@ -130,7 +132,7 @@ def _volume_uses(volume: Volume, mounts: list[tuple[Container, VolumeMount]]) ->
                 optional=optional,
                 live=live,
                 needs=needs,
-                container=container.name,
+                container=container,
                 mounted=True,
             )
 

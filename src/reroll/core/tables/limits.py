@@ -26,10 +26,11 @@ GLOBS = Limit(20, "globs in one list of an annotation, and regular expressions o
 REGEX_LENGTH = Limit(1000, "characters of one regular expression", "the regular expression does not count", Reason.INVALID_ANNOTATION)
 REGEX_COST = Limit(1000, "instructions that the regular expressions of one workload compile to", "those that still fit count, the others mean no source", Reason.TOO_MANY_PATTERNS)
 SOURCES = Limit(1000, "sources of one workload", "the workload does not roll until it has fewer", Reason.TOO_MANY_SOURCES)
-USES = Limit(10_000, "places in one pod template that name a source", "the workload does not roll until it has fewer", Reason.TOO_MANY_SOURCES)
+USES = Limit(2000, "places in one pod template that name a source", "the workload does not roll until it has fewer", Reason.TOO_MANY_SOURCES)
 NAMESPACE_SOURCES = Limit(100_000, "sources that the workloads of one namespace use and places that name them, each counted for every workload; 256 characters of its annotations count for one", "a workload that has no room does not roll until others have fewer, or are gone", Reason.TOO_MANY_SOURCES)
 NAMESPACE_GLOBS = Limit(1000, "different globs of the workloads of one namespace; a regular expression counts for 2 or more, one for each 10 instructions", "a workload that has no room does not roll until others have fewer, or are gone", Reason.TOO_MANY_SOURCES)
 NAMESPACE_CHANGES = Limit(20_000, "workloads that changes of the sources of one namespace concern in a second, each counted for every change", "what changes meanwhile is noticed later, as it is by then; nothing is lost")
+NAMESPACE_WRITES = Limit(20_000, "places that name a source in the workloads of one namespace that are written in a second, each counted for every write; 256 characters of a spec count for one, and a write that comes to less than 200 for none", "what changes meanwhile is noticed later, as it is by then; nothing is lost")
 KEYS = Limit(256, "keys of one source", "the source is digested as a whole, and single keys of it only where a workload names them: no change is lost, a change of an ignored key counts, and records and Events do not say which key changed", Reason.TOO_MANY_KEYS)
 PROBLEMS = Limit(10, "problems that are listed of the annotations of one workload, and of its sources", "the others are counted, and listed when these are solved", Reason.TOO_MANY_PROBLEMS)
 INJECTIONS = Limit(100, "Injections of one namespace for one object", "the oldest are carried out, the others wait until one of them is gone", Reason.TOO_MANY_INJECTIONS)
@@ -52,6 +53,7 @@ LIMITS: tuple[Limit, ...] = (
     NAMESPACE_SOURCES,
     NAMESPACE_GLOBS,
     NAMESPACE_CHANGES,
+    NAMESPACE_WRITES,
     KEYS,
     PROBLEMS,
     INJECTIONS,
