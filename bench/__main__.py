@@ -13,16 +13,17 @@ import time
 from pathlib import Path
 from typing import Any
 
-from bench.contenders import Process
+from bench.contenders import Floor, Process, RecordFloor
 from bench.crowd import settled
 from bench.ground import ground, say
 from bench.load import Api, Sizes, make_background, make_field, make_others, onlookers
 from bench.race import Course, following, medians, memory_with, race_alone, race_floor, race_reroll
-from bench.table import FIGURES, figures, table
+from bench.table import FIGURES, beside, figures, table
 from reroll_dev.cluster import DevCluster
 
 FLOOR = "alice"
 """The floor is nobody special: the API server lets administrators jump its queues."""
+RECORD = "floor-record"
 FLOOR_RULES = (
     {"apiGroups": [""], "resources": ["configmaps", "secrets"], "verbs": ["list", "watch"]},
     {"apiGroups": ["apps"], "resources": ["deployments"], "verbs": ["patch"]},
@@ -46,6 +47,11 @@ def main() -> int:
         default=True,
         help="measure memory with five times as many sources",
     )
+    parser.add_argument(
+        "--record",
+        action="store_true",
+        help="race the floor with the patch of a roll, too: what the record costs by itself",
+    )
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures there too")
     parser.add_argument("--keep", action="store_true", help="leave the cluster running")
     args = parser.parse_args()
@@ -53,9 +59,11 @@ def main() -> int:
     if args.quick:
         sizes = Sizes(1000, 30, 20, 30, 5, 250)
     with ground("bench", keep=args.keep, others={FLOOR: FLOOR_RULES}) as cluster:
-        measured = asyncio.run(_measure(cluster, sizes, heats=args.heats, growth=args.growth))
+        measured = asyncio.run(_measure(cluster, sizes, args))
     found = figures(measured)
     print(table(found))
+    if args.record:
+        print(beside(measured))
     if args.json:
         args.json.write_text(json.dumps({"measured": measured, "figures": found}, indent=1) + "\n")
     missed = [row["figure"] for row in found if row["reached"] is False]
@@ -64,12 +72,10 @@ def main() -> int:
     return 0
 
 
-async def _measure(
-    cluster: DevCluster, sizes: Sizes, *, heats: int, growth: bool
-) -> dict[str, Any]:
+async def _measure(cluster: DevCluster, sizes: Sizes, args: argparse.Namespace) -> dict[str, Any]:
     process = Process(cluster.kubeconfig("reroll"), cluster.layout.logs / "reroll.log")
     async with Api(cluster.kubeconfig()) as api, Api(cluster.kubeconfig(FLOOR)) as floor_api:
-        await _seed(api, sizes)
+        await _seed(api, sizes, record=args.record)
         async with (
             Api(cluster.kubeconfig(), connections=1000) as eyes,
             onlookers(eyes, sizes.others),
@@ -80,16 +86,22 @@ async def _measure(
             def course(namespace: str, user: str) -> Course:
                 return Course(api, templates, namespace, sizes, audit, user, say)
 
+            floors = {"floor": ("floor", Floor(floor_api, "floor", sizes))}
+            if args.record:
+                floors["record"] = RECORD, RecordFloor(floor_api, RECORD, sizes)
             ran: dict[str, list[dict[str, Any]]] = {"floor": [], "reroll": []}
-            for heat in range(heats):
-                say(f"heat {heat + 1} of {heats}")
-                ran["floor"].append(await race_floor(course("floor", FLOOR), floor_api))
+            for heat in range(args.heats):
+                say(f"heat {heat + 1} of {args.heats}")
+                for name, (namespace, floor) in floors.items():
+                    ran.setdefault(name, []).append(
+                        await race_floor(course(namespace, FLOOR), floor)
+                    )
                 await asyncio.sleep(3)
                 ran["reroll"].append(await race_reroll(course("reroll-field", "reroll"), process))
             ran["reroll"].append(await race_alone(course("reroll-field", "reroll"), process))
             measured: dict[str, Any] = {name: medians(each) for name, each in ran.items()}
             measured["heats"] = ran
-        if growth:
+        if args.growth:
             small = await memory_with(process)
             say(f"making five times as many sources: {5 * sizes.sources}")
             await make_background(api, 5 * sizes.sources, 0, first=sizes.sources // 2)
@@ -98,7 +110,7 @@ async def _measure(
     return measured
 
 
-async def _seed(api: Api, sizes: Sizes) -> None:
+async def _seed(api: Api, sizes: Sizes, *, record: bool) -> None:
     since = time.perf_counter()
     say(
         f"making {sizes.sources} sources, {sizes.releases} Helm releases,"
@@ -107,9 +119,11 @@ async def _seed(api: Api, sizes: Sizes) -> None:
     await make_background(api, sizes.sources, sizes.releases)
     await make_others(api, sizes.others)
     await make_field(api, "floor", sizes, {})
+    if record:
+        await make_field(api, RECORD, sizes, {"example.com/any": "true"})
     await make_field(api, "reroll-field", sizes, {"reroll.dev/enabled": "true"})
     say(f"made in {time.perf_counter() - since:.0f} s; waiting for the controllers to settle")
-    await settled(api, sizes.others + 2 * (4 + sizes.fan + sizes.storm))
+    await settled(api, sizes.others + (2 + record) * (4 + sizes.fan + sizes.storm))
     await asyncio.sleep(10)
 
 

@@ -6,11 +6,14 @@ import signal
 import subprocess
 import sys
 from collections import Counter
+from datetime import datetime
 from pathlib import Path
 
 import msgspec
 
 from bench.load import Api, Sizes
+
+JSON_PATCH = "application/json-patch+json"
 
 
 class Floor:
@@ -35,12 +38,46 @@ class Floor:
                 continue
             meta = event["object"]["metadata"]
             for name in self._feeds.get(meta["name"], [meta["name"]]):
-                stamp = {"metadata": {"annotations": {"floor": meta["resourceVersion"]}}}
-                body = {"spec": {"template": stamp}}
-                target = f"/apis/apps/v1/namespaces/{self._namespace}/deployments/{name}"
-                task = asyncio.create_task(self._api.call("PATCH", target, body))
+                task = asyncio.create_task(self._roll(name, meta["resourceVersion"]))
                 self._sent.add(task)
                 task.add_done_callback(self._sent.discard)
+
+    async def _roll(self, name: str, version: str) -> None:
+        stamp = {"metadata": {"annotations": {"floor": version}}}
+        await self._api.call("PATCH", self._path(name), {"spec": {"template": stamp}})
+
+    def _path(self, name: str) -> str:
+        return f"/apis/apps/v1/namespaces/{self._namespace}/deployments/{name}"
+
+
+class RecordFloor(Floor):
+    """The floor with the patch of a roll: guarded by the old record, it writes the next one too."""
+
+    def __init__(self, api: Api, namespace: str, sizes: Sizes) -> None:
+        super().__init__(api, namespace, sizes)
+        self._records: dict[str, str | None] = {}
+
+    async def _roll(self, name: str, version: str) -> None:
+        source = "configmap/fan" if name.startswith("fan-") else f"configmap/{name}"
+        record = _RECORD % (version, source, version.zfill(32), source)
+        before = self._records.get(name)
+        self._records[name] = record
+        template = "/spec/template/metadata/annotations"
+        body: list[dict[str, object]] = [
+            {"op": "test", "path": _STATE, "value": before},
+            {"op": "add", "path": _STATE, "value": record},
+            *([] if before else [{"op": "add", "path": template, "value": {}}]),
+            {"op": "add", "path": f"{template}/floor", "value": version.zfill(32)},
+        ]
+        await self._api.call("PATCH", f"{self._path(name)}?fieldManager=record", body, JSON_PATCH)
+
+
+_STATE = "/metadata/annotations/floor.example~1state"
+_RECORD = (
+    '{"n":%s,"at":"2030-01-01T00:00:00.000000Z","why":"ConfigChanged","s":{"%s":"%s"},'
+    '"k":"00000000","rolled":"2030-01-01T00:00:00.000000Z","by":["%s"],"keys":["key"],'
+    '"how":"stamp"}'
+)
 
 
 class Process:
@@ -114,3 +151,41 @@ def calls(audit: Path, offset: int, user: str) -> Counter[str]:
             if reference.get("resource") not in NOT_FOR_CHANGES and event["verb"] != "watch":
                 found[f"{event['verb']} {reference.get('resource')}"] += 1
     return found
+
+
+def wrote_since(audit: Path, offset: int, user: str) -> int:
+    """How often a user wrote anything since `offset` of the audit log."""
+    with audit.open("rb") as log:
+        log.seek(offset)
+        return log.read().count(f'"username":"{user}"'.encode())
+
+
+def reactions(audit: Path, offset: int, namespace: str) -> list[float]:
+    """Seconds from each change that was answered to the roll that was asked for, in their order.
+
+    The API server's own work on the two is not in it, but for what it takes to tell of a change.
+    """
+    found, changed = [], None
+    with audit.open("rb") as log:
+        log.seek(offset)
+        for line in log:
+            try:
+                event = msgspec.json.decode(line)
+            except msgspec.DecodeError:
+                continue
+            reference = event.get("objectRef", {})
+            if (event["verb"], reference.get("namespace")) != ("patch", namespace):
+                continue
+            if event["stage"] != "ResponseComplete":
+                continue
+            if reference["resource"] == "configmaps":
+                changed = _time(event["stageTimestamp"])
+            elif reference["resource"] == "deployments" and changed is not None:
+                asked = _time(event["requestReceivedTimestamp"])
+                found.append(max(0.0, asked - changed))
+                changed = None
+    return found
+
+
+def _time(text: str) -> float:
+    return datetime.fromisoformat(text).timestamp()

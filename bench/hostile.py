@@ -18,10 +18,11 @@ import urllib.request
 from collections.abc import AsyncIterator, Awaitable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import yaml
 
-from bench.contenders import Floor, cpu_of
+from bench.contenders import Floor, cpu_of, reactions
 from bench.ground import ROOT, USER, ground, say
 from bench.load import Api, Sizes, Templates, blob, bump, deployment, make_namespace
 from bench.race import following
@@ -104,6 +105,7 @@ class Scene:
 
     api: Api
     templates: Templates
+    audit: Path
     rounds: int
     figures: dict[str, float] = field(default_factory=dict)
 
@@ -122,14 +124,19 @@ class Scene:
 
     async def measure(self, phase: str, *namespaces: str) -> None:
         taken: dict[str, list[float]] = {name: [] for name in namespaces or (QUIET, QUIET_FLOOR)}
+        offset = self.audit.stat().st_size
         for turn in range(self.rounds):
             for namespace, seconds in taken.items():
                 seconds.append(await self._one(namespace, f"web-{turn % WORKLOADS}"))
                 await asyncio.sleep(0.05)
         for namespace, seconds in taken.items():
-            ordered = sorted(seconds)
-            self.figures[f"{phase} {namespace} p50"] = 1000 * ordered[len(ordered) // 2]
-            self.figures[f"{phase} {namespace} p99"] = 1000 * ordered[int(len(ordered) * 0.99)]
+            self._note(f"{phase} {namespace}", seconds)
+            self._note(f"{phase} {namespace} asked", reactions(self.audit, offset, namespace))
+
+    def _note(self, what: str, seconds: list[float]) -> None:
+        ordered = sorted(seconds)
+        self.figures[f"{what} p50"] = 1000 * ordered[len(ordered) // 2]
+        self.figures[f"{what} p99"] = 1000 * ordered[int(len(ordered) * 0.99)]
 
     async def _one(self, namespace: str, name: str) -> float:
         since = time.perf_counter()
@@ -176,7 +183,7 @@ async def _measure(cluster: DevCluster, size: Hostility, rounds: int) -> dict[st
         following(api, f"?labelSelector={LABEL}") as templates,
     ):
         await _define_injections(api)
-        scene = Scene(api, templates, rounds)
+        scene = Scene(api, templates, cluster.audit_log, rounds)
         await scene.make()
         async with _task(Floor(floor_api, QUIET_FLOOR, Sizes(fan=0)).run()):
             # One of the walls is an annotation of Reloader's.
@@ -252,18 +259,27 @@ async def _task(work: Awaitable[None]) -> AsyncIterator[None]:
         task.cancel()
 
 
+def _row(figures: dict[str, float], title: str, name: str) -> str:
+    alone, beside = figures[f"idle {name}"], figures[f"hostile {name}"]
+    return f"{title:<34}{alone:>9.1f} ms{beside:>9.1f} ms{beside / alone:>7.2f}x"
+
+
 def table(figures: dict[str, float]) -> str:
     lines = [f"{'from change to roll':<34}{'alone':>12}{'beside':>12}{'ratio':>8}"]
     for title, namespace in (("quiet namespace", QUIET), ("the floor", QUIET_FLOOR)):
-        for rank in ("p50", "p99"):
-            alone = figures[f"idle {namespace} {rank}"]
-            beside = figures[f"hostile {namespace} {rank}"]
-            name = f"{title}, {rank}"
-            lines.append(f"{name:<34}{alone:>9.1f} ms{beside:>9.1f} ms{beside / alone:>7.2f}x")
+        lines += [
+            _row(figures, f"{title}, {rank}", f"{namespace} {rank}") for rank in ("p50", "p99")
+        ]
     for rank in ("p50", "p99"):
         alone, beside = (figures[f"{phase} {QUIET_FLOOR} {rank}"] for phase in ("idle", "without"))
         name = f"the floor without a controller, {rank}"
         lines.append(f"{name:<34}{alone:>7.1f} ms{beside:>9.1f} ms{beside / alone:>7.2f}x")
+    lines.append("from a change that was answered to the roll that was asked for")
+    for title, namespace in (("quiet namespace", QUIET), ("the floor", QUIET_FLOOR)):
+        lines += [
+            _row(figures, f"{title}, {rank}", f"{namespace} asked {rank}")
+            for rank in ("p50", "p99")
+        ]
     lines += [
         f"{'rolls of both namespaces':<34}{figures['rolls']:.1f} in a second",
         f"{'probes missed':<34}{figures['probes missed']:.0f} of {figures['probes']:.0f}",

@@ -75,3 +75,17 @@ def table(rows: list[dict[str, Any]]) -> str:
         mark = "" if row["reached"] else "  missed"
         lines.append(f"{row['figure']:<40} {floor:>10} {told:>12} {ratio:>7} {goal:>8}{mark}")
     return "\n".join(lines)
+
+
+def beside(measured: Measured) -> str:
+    """The floor with the patch of a roll, as a multiple of the floor."""
+    lines = [
+        f"{'the floor, with a record in each patch':<40} {'floor':>10} {'record':>12} {'ratio':>7}"
+    ]
+    for figure in FIGURES:
+        if not figure.ratio:
+            continue
+        floor, other = (figure.read(measured[name]) or 0.0 for name in ("floor", "record"))
+        told = f"{floor:>7.2f} {figure.unit:<2} {other:>9.2f} {figure.unit:<2}"
+        lines.append(f"{figure.name:<40} {told} {other / floor:>6.2f}x")
+    return "\n".join(lines)

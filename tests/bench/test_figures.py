@@ -1,8 +1,11 @@
 """The arithmetic behind the figures: quantiles, lines, and what counts as a roll too many."""
 
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
+import msgspec
 import pytest
+from bench.contenders import reactions, wrote_since
 from bench.failover import missed, quantile
 from bench.scale import line_at
 from bench.spread import before_round
@@ -60,3 +63,44 @@ def test_a_roll_needs_a_change_before_it_and_quiet_since_the_last_one() -> None:
 
 def test_the_rounds_of_doubling_are_1_2_4_and_so_on() -> None:
     assert [before_round(number) for number in range(1, 10)] == [0, 1, 1, 3, 3, 3, 3, 7, 7]
+
+
+# What the audit log of a benchmark tells
+
+
+def _line(verb: str, resource: str, received: int, complete: int, **more: str) -> bytes:
+    reference = {"resource": resource, "namespace": "quiet"} | more
+    at = [f"2030-01-01T00:00:00.{1000 * second:06}Z" for second in (received, complete)]
+    return msgspec.json.encode(
+        {
+            "verb": verb,
+            "stage": "ResponseComplete",
+            "user": {"username": "somebody"},
+            "objectRef": reference,
+            "requestReceivedTimestamp": at[0],
+            "stageTimestamp": at[1],
+        }
+    )
+
+
+def test_a_reaction_is_from_the_answer_to_a_change_to_the_roll_that_is_asked_for(
+    tmp_path: Path,
+) -> None:
+    audit = tmp_path / "audit.jsonl"
+    before = _line("patch", "configmaps", 0, 1) + b"\n"
+    lines = [
+        _line("patch", "deployments", 2, 3),  # Of a change before.
+        _line("patch", "configmaps", 10, 14),
+        _line("patch", "configmaps", 10, 15, namespace="hostile"),
+        _line("update", "deployments", 15, 16),
+        _line("patch", "deployments", 17, 25),
+        _line("patch", "deployments", 26, 27),
+        _line("patch", "configmaps", 30, 34),
+        _line("patch", "deployments", 33, 40),  # It was told of before it was answered.
+        b'{"verb": "pat',
+    ]
+    audit.write_bytes(before + b"\n".join(lines))
+
+    assert reactions(audit, len(before), "quiet") == [pytest.approx(0.003, abs=1e-5), 0]
+    assert wrote_since(audit, len(before), "somebody") == 8
+    assert wrote_since(audit, len(before), "some") == 0

@@ -150,7 +150,7 @@ async def beside(flapping: int, **how: Any) -> tuple[float, float, dict[str, int
 
 @pytest.mark.parametrize(
     ("flapping", "concurrency"),
-    [(600, 64), (600, 16), (400, 64), (100, 64)],
+    [(600, 80), (600, 16), (400, 80), (100, 80)],
     ids=["more-than-a-burst", "few-workers", "less-than-a-burst", "few"],
 )
 def test_a_quiet_namespace_rolls_at_most_half_as_fast_beside_one_that_flaps(

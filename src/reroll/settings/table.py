@@ -49,8 +49,8 @@ class Settings(msgspec.Struct, frozen=True):
         ),
     ] = ""
     connections: Annotated[
-        int, About(CLUSTER, "most connections to the API server at once", "80")
-    ] = 80
+        int, About(CLUSTER, "most connections to the API server at once", "96")
+    ] = 96
 
     namespaces: Annotated[
         Texts,
@@ -158,7 +158,7 @@ class Settings(msgspec.Struct, frozen=True):
         timedelta,
         About(ROLL, "longest time that a source that keeps changing can delay a roll", "1m"),
     ] = timedelta(seconds=10)
-    concurrency: Annotated[int, About(ROLL, "workloads worked on at once", "32")] = 32
+    concurrency: Annotated[int, About(ROLL, "workloads worked on at once", "80")] = 80
     rate: Annotated[float, About(ROLL, "rolls per second in the long run", "20")] = 100.0
     burst: Annotated[
         int, About(ROLL, "rolls that may start at once before the rate applies", "50")

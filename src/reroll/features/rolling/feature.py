@@ -53,7 +53,7 @@ class Rolling:
         self._settings, self._bus = settings, bus
         # A change that comes while hundreds are put on record finds workers, and an API server that
         # answers in half the time; all of them are on record no later.
-        patient = max(1, settings.concurrency // 2)
+        patient = max(1, settings.concurrency // 4)
         # Requests may hang for one namespace alone, as where a webhook is called for it that does
         # not answer: a quarter of the workers is left to the others.
         most = max(1, settings.concurrency - settings.concurrency // 4)
