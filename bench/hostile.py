@@ -4,7 +4,8 @@ One namespace does everything that a tenant can do to a controller: annotations 
 Kubernetes takes, sources with 100,000 keys, thousands of workloads that flap, pods that never
 answer a reload, Injections to nowhere. Beside it the workloads of a quiet namespace roll one by
 one. The floor does the same with the answer known in advance, so its figures show what the API
-server alone makes of such a tenant; in the end it does so where no controller runs at all.
+server alone makes of such a tenant. Then the same beside a controller that leaves that namespace
+alone, and so has nothing else to do; in the end the floor where no controller runs at all.
 """
 
 import argparse
@@ -27,7 +28,7 @@ from bench.ground import ROOT, USER, ground, say
 from bench.load import Api, Sizes, Templates, blob, bump, deployment, make_namespace
 from bench.race import following
 from bench.replica import Replica
-from bench.tenant import Hostility, attack, harass, silence
+from bench.tenant import HOSTILE, Hostility, attack, harass, silence
 from reroll_dev.cluster import DevCluster
 
 FLOOR = "alice"
@@ -41,6 +42,8 @@ LABEL = "bench.reroll.dev/quiet"
 WORKLOADS = 10
 """Of each quiet namespace."""
 LIMIT = 120.0
+# One of the walls is an annotation of Reloader's.
+FLAGS = ("--debounce", "0", "--injections", "--dialects", "reroll,reloader")
 ROLLS = "reroll_rolls_total"
 MEMORY = 256
 """MiB: the limit of the chart."""
@@ -186,9 +189,7 @@ async def _measure(cluster: DevCluster, size: Hostility, rounds: int) -> dict[st
         scene = Scene(api, templates, cluster.audit_log, rounds)
         await scene.make()
         async with _task(Floor(floor_api, QUIET_FLOOR, Sizes(fan=0)).run()):
-            # One of the walls is an annotation of Reloader's.
-            flags = ("--debounce", "0", "--injections", "--dialects", "reroll,reloader")
-            replica.start(*flags)
+            replica.start(*FLAGS)
             try:
                 await asyncio.to_thread(replica.until, "leading")
                 await asyncio.sleep(5)
@@ -234,6 +235,13 @@ async def _beside(
         }
         probes.stop()
         replica.stop()
+        say("beside a controller that leaves the hostile namespace alone")
+        mark = replica.mark
+        replica.start(*FLAGS, "--exclude-namespaces", HOSTILE)
+        await asyncio.to_thread(replica.until, "leading", mark)
+        await asyncio.sleep(15)
+        await scene.measure("spared")
+        replica.stop()
         say("the same without a controller")
         await asyncio.sleep(15)
         cores.begin()
@@ -259,8 +267,8 @@ async def _task(work: Awaitable[None]) -> AsyncIterator[None]:
         task.cancel()
 
 
-def _row(figures: dict[str, float], title: str, name: str) -> str:
-    alone, beside = figures[f"idle {name}"], figures[f"hostile {name}"]
+def _row(figures: dict[str, float], title: str, name: str, than: str = "idle") -> str:
+    alone, beside = figures[f"{than} {name}"], figures[f"hostile {name}"]
     return f"{title:<34}{alone:>9.1f} ms{beside:>9.1f} ms{beside / alone:>7.2f}x"
 
 
@@ -270,10 +278,17 @@ def table(figures: dict[str, float]) -> str:
         lines += [
             _row(figures, f"{title}, {rank}", f"{namespace} {rank}") for rank in ("p50", "p99")
         ]
+    lines.append("beside that namespace, if the controller leaves it alone, and if it does not")
+    for title, namespace in (("quiet namespace", QUIET), ("the floor", QUIET_FLOOR)):
+        lines += [
+            _row(figures, f"{title}, {rank}", f"{namespace} {rank}", "spared")
+            for rank in ("p50", "p99")
+        ]
+    lines.append("alone, and beside that namespace where no controller runs")
     for rank in ("p50", "p99"):
         alone, beside = (figures[f"{phase} {QUIET_FLOOR} {rank}"] for phase in ("idle", "without"))
-        name = f"the floor without a controller, {rank}"
-        lines.append(f"{name:<34}{alone:>7.1f} ms{beside:>9.1f} ms{beside / alone:>7.2f}x")
+        name = f"the floor, {rank}"
+        lines.append(f"{name:<34}{alone:>9.1f} ms{beside:>9.1f} ms{beside / alone:>7.2f}x")
     lines.append("from a change that was answered to the roll that was asked for")
     for title, namespace in (("quiet namespace", QUIET), ("the floor", QUIET_FLOOR)):
         lines += [
