@@ -192,58 +192,6 @@ async def test_who_reads_slowly_stops_the_server_and_not_the_memory():
         answer.drop()
 
 
-class InParts(Server):
-    """Sends one piece, and three more when it is asked to, or else ends."""
-
-    def __init__(self, tls=None, *, ends=False):
-        self.tls, self.ends = tls, ends
-        self.more, self.told = asyncio.Event(), asyncio.Event()
-
-    async def serve(self, reader, writer):
-        await reader.readuntil(b"\r\n\r\n")
-        writer.write(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n")
-        await self.more.wait()
-        if self.ends:
-            return
-        for piece in (b"b", b"c", b"d"):
-            writer.write(b"1\r\n" + piece + b"\r\n")
-            await writer.drain()
-            await asyncio.sleep(0.01)
-        self.told.set()
-        await reader.read()
-
-
-@pytest.mark.parametrize("secure", [False, True])
-async def test_what_comes_while_its_reader_rests_comes_at_once(secure):
-    async with InParts(tls=server_tls() if secure else None) as server:
-        trust = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT) if secure else None
-        if trust:
-            trust.check_hostname, trust.verify_mode = False, ssl.CERT_NONE
-        pool = Pool(Address.of(server.url))
-        answer = await pool.ask("GET", "/", trust=trust)
-        assert await answer.some() == b"a"
-        answer.rest()
-        server.more.set()
-        await server.told.wait()
-        await asyncio.sleep(0.05)
-        assert answer._chunks == []
-        assert await answer.some() == b"bcd"
-        answer.drop()
-
-
-async def test_who_rests_hears_of_the_end_afterwards():
-    async with InParts(ends=True) as server:
-        answer = await Pool(Address.of(server.url)).ask("GET", "/")
-        assert await answer.some() == b"a"
-        answer.rest()
-        server.more.set()
-        with pytest.raises(Closed):
-            await answer.some()
-        answer.rest()
-        with pytest.raises(Closed):
-            await answer.some()
-
-
 async def test_a_line_break_in_a_header_is_refused():
     async with Scripted(OK) as server:
         with pytest.raises(ValueError, match="line break"):

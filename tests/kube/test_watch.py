@@ -56,21 +56,6 @@ async def test_an_empty_list_is_complete_too(client, namespace, streaming):
     assert [type(event) for event in seen.events] == [Init, InitDone]
 
 
-async def test_events_that_gather_are_all_told_in_their_order(client, namespace, put):
-    async with following(client, namespace, gather=0.1) as (seen, watch):
-        await asyncio.wait_for(watch.synced.wait(), 30)
-        for number in range(40):
-            await put("a", str(number))
-        await seen.until(lambda: seen.values.get("a") == "39")
-
-    versions = [
-        int(one.obj.metadata.resource_version) for one in seen.events if hasattr(one, "obj")
-    ]
-    assert len(versions) >= 40
-    assert versions == sorted(versions)
-    assert seen.wrong == []
-
-
 @both_ways
 async def test_one_that_is_held_back_tells_nothing_before_it_may_go_on(
     client, namespace, put, streaming

@@ -23,9 +23,6 @@ if TYPE_CHECKING:
     from reroll.engine.row_checks import RowChecks
 
 log = Log("reroll")
-GATHER = 0.03
-"""Seconds in which events of workloads gather. Each roll has five: its own, whose answer told all
-of it, and those of its status. What a workload uses is never kept waiting."""
 
 
 class Watches:
@@ -66,17 +63,16 @@ class Watches:
 
     def workloads(self, kind: Kind, place: str | None) -> Watch[Any]:
         """The workloads of a kind, in a namespace or in all."""
-        feed = WorkloadFeed(self._world, kind, place, report_malformed)
-        return self._watch(resources.of(kind), feed, gather=GATHER)
+        return self._watch(
+            resources.of(kind), WorkloadFeed(self._world, kind, place, report_malformed)
+        )
 
     def _source(self, row: SourceKind, place: str | None) -> Watch[Any]:
         feed = FEEDS[row.watched](self._world, row, place, report_malformed)
         metadata_only = row.watched is Watched.METADATA
         return self._watch(resources.to_watch(row), feed, metadata_only=metadata_only)
 
-    def _watch(
-        self, resource: Resource, feed: Feed, *, metadata_only: bool = False, gather: float = 0.0
-    ) -> Watch[Any]:
+    def _watch(self, resource: Resource, feed: Feed, *, metadata_only: bool = False) -> Watch[Any]:
         self._observer.feeds.add(feed)
 
         def on_state(state: str, problem: str | None) -> None:
@@ -93,7 +89,6 @@ class Watches:
             clock=self._clock,
             namespace=feed.namespace,
             metadata_only=metadata_only,
-            gather=gather,
             read_timeout=self._settings.watch_silence.total_seconds(),
             on_state=on_state,
             on_bug=bugs.in_watch,

@@ -30,7 +30,6 @@ class Connection(asyncio.Protocol):
         self._more: asyncio.Future[None] | None = None
         self._chunks: list[bytes] = []
         self._waiting = 0
-        self._rests = False
         self._around = 0
         self._began = False
         self._complete = True
@@ -55,9 +54,6 @@ class Connection(asyncio.Protocol):
 
     async def some(self) -> bytes:
         """What has come of the body since; `b""` at its end."""
-        if self._rests:
-            self._rests = False
-            self.transport.resume_reading()
         while not self._chunks:
             if self._complete:
                 return b""
@@ -74,12 +70,6 @@ class Connection(asyncio.Protocol):
             self.transport.resume_reading()
         self._waiting = 0
         return piece
-
-    def rest(self) -> None:
-        """Leave what comes where it is until `some` is asked for: much at once is read faster."""
-        if not self._complete and self._problem is None:
-            self._rests = True
-            self.transport.pause_reading()
 
     async def body(self, largest: int | None = None) -> bytes:
         """All of it, or its first `largest` bytes."""

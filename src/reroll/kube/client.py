@@ -62,11 +62,6 @@ class Batches:
     def __aiter__(self) -> Self:
         return self
 
-    async def rest(self, seconds: float) -> None:
-        """Read nothing for so long: what comes meanwhile is read at once."""
-        self._answer.rest()
-        await asyncio.sleep(seconds)
-
     async def __anext__(self) -> list[bytes]:
         while True:
             try:

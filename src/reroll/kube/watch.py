@@ -81,8 +81,6 @@ class Following(TypedDict, total=False):
     label_selector: str | None
     field_selector: str | None
     read_timeout: float
-    gather: float
-    """Seconds in which events may gather after one: many at once cost less than one by one."""
     page_size: int
     streaming: bool
     pace: Pace
@@ -118,7 +116,6 @@ class Watch(Generic[T]):
         self._label_selector = how.get("label_selector")
         self._field_selector = how.get("field_selector")
         self._read_timeout = how.get("read_timeout", READ_TIMEOUT)
-        self._gather = how.get("gather", 0.0)
         self._paging = Paging(how.get("page_size", wire.PAGE))
         self._pace = how.get("pace", USUAL_PACE)
         self._on_state = how.get("on_state")
@@ -211,8 +208,6 @@ class Watch(Generic[T]):
                 async for lines in batches:
                     self.last_activity = self._clock.monotonic()
                     self._take(lines)
-                    if self._gather and self._now.phase is not Phase.STREAM:
-                        await batches.rest(self._gather)
         except ApiError as error:
             await self._may_tell.wait()
             self._fail(error, request.verb, progress=bool(self._version))
