@@ -6,8 +6,10 @@ import signal
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -132,12 +134,8 @@ def cpu_of(pid: int) -> float:
 NOT_FOR_CHANGES = frozenset(("leases", "selfsubjectaccessreviews"))
 
 
-def calls(audit: Path, offset: int, user: str) -> Counter[str]:
-    """What a user asked of the API server since `offset` of its audit log, by what it is for.
-
-    Leases are left out, and what a controller asks about its own rights now and then.
-    """
-    found: Counter[str] = Counter()
+def _answered(audit: Path, offset: int) -> Iterator[dict[str, Any]]:
+    """Every request that was answered since `offset` of the audit log."""
     with audit.open("rb") as log:
         log.seek(offset)
         for line in log:
@@ -145,11 +143,21 @@ def calls(audit: Path, offset: int, user: str) -> Counter[str]:
                 event = msgspec.json.decode(line)
             except msgspec.DecodeError:
                 continue
-            reference = event.get("objectRef", {})
-            if event["user"]["username"] != user or event["stage"] != "ResponseComplete":
-                continue
-            if reference.get("resource") not in NOT_FOR_CHANGES and event["verb"] != "watch":
-                found[f"{event['verb']} {reference.get('resource')}"] += 1
+            if event["stage"] == "ResponseComplete":
+                yield event
+
+
+def calls(audit: Path, offset: int, user: str) -> Counter[str]:
+    """What a user asked of the API server since `offset` of its audit log, by what it is for.
+
+    Leases are left out, and what a controller asks about its own rights now and then.
+    """
+    found: Counter[str] = Counter()
+    for event in _answered(audit, offset):
+        resource = event.get("objectRef", {}).get("resource")
+        is_counted = resource not in NOT_FOR_CHANGES and event["verb"] != "watch"
+        if event["user"]["username"] == user and is_counted:
+            found[f"{event['verb']} {resource}"] += 1
     return found
 
 
@@ -166,24 +174,16 @@ def reactions(audit: Path, offset: int, namespace: str) -> list[float]:
     The API server's own work on the two is not in it, but for what it takes to tell of a change.
     """
     found, changed = [], None
-    with audit.open("rb") as log:
-        log.seek(offset)
-        for line in log:
-            try:
-                event = msgspec.json.decode(line)
-            except msgspec.DecodeError:
-                continue
-            reference = event.get("objectRef", {})
-            if (event["verb"], reference.get("namespace")) != ("patch", namespace):
-                continue
-            if event["stage"] != "ResponseComplete":
-                continue
-            if reference["resource"] == "configmaps":
-                changed = _time(event["stageTimestamp"])
-            elif reference["resource"] == "deployments" and changed is not None:
-                asked = _time(event["requestReceivedTimestamp"])
-                found.append(max(0.0, asked - changed))
-                changed = None
+    for event in _answered(audit, offset):
+        reference = event.get("objectRef", {})
+        if (event["verb"], reference.get("namespace")) != ("patch", namespace):
+            continue
+        if reference["resource"] == "configmaps":
+            changed = _time(event["stageTimestamp"])
+        elif reference["resource"] == "deployments" and changed is not None:
+            asked = _time(event["requestReceivedTimestamp"])
+            found.append(max(0.0, asked - changed))
+            changed = None
     return found
 
 

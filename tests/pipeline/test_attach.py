@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.support import build
+from tests.support.steps import steps
 
 from reroll.core.model.metadata import Manifest
 from reroll.core.revisions.content_names import ATTACHING
@@ -153,3 +154,22 @@ def test_the_rights_of_attach_name_what_they_are_for() -> None:
         (["configmaps"], ["get", "patch"], ["app-5f9c2d1a7b"]),
         (["secrets"], ["get", "patch"], ["db-77ff00aa11"]),
     ]
+
+
+# Long words
+
+
+@pytest.mark.parametrize("tail", ["", ".yaml", ".a" * 1000])
+def test_a_name_as_long_as_names_can_be_is_found_before_whatever_follows(tail: str) -> None:
+    name = "a" * 242 + "-5f9c2d1a7b"
+
+    assert mentioned(f'"{name}{tail}"'.encode(), frozenset({name})) == {name}
+
+
+def test_a_long_word_is_no_more_work_than_a_name() -> None:
+    """Whoever may annotate a workload may write one of 256 KiB."""
+
+    def work(parts: int) -> int:
+        return steps(lambda: mentioned(b"a." * parts + b"a", NAMES))
+
+    assert work(1000) == work(100_000)

@@ -8,6 +8,8 @@ may find too much, which keeps a config, and never too little, which would lose 
 import re
 from collections.abc import Iterator
 
+LONGEST = 253
+"""Characters of a name, as Kubernetes has them."""
 _ESCAPE = re.compile(rb"\\(?:u[0-9a-fA-F]{4}|.)", re.DOTALL)
 _NAME = re.compile(rb"[a-z0-9](?:[-.a-z0-9]*[a-z0-9])?")
 
@@ -19,7 +21,7 @@ def mentioned(document: bytes, names: frozenset[str]) -> frozenset[str]:
 
 def _words(document: bytes) -> Iterator[str]:
     for match in _NAME.finditer(_ESCAPE.sub(b" ", document)):
-        word = match[0].decode()
+        word = match[0][: LONGEST + 1].decode()  # No more of it can be a name, or end one.
         yield word
         while "." in word:  # `app-5f9c2d1a7b.yaml` names it too
             word = word.rpartition(".")[0]
