@@ -24,7 +24,7 @@ from reroll.core.revisions.content_names import COPY_OF
 from reroll.core.tables.kinds import Kind
 from reroll.engine.content import Source, is_copy_right
 from reroll.engine.world import World
-from reroll.kube import api, lists, resources
+from reroll.kube import api, resources
 from reroll.kube.client import Client
 from reroll.kube.errors import ApiError, Conflict, NotFound
 from reroll.kube.objects import Revision
@@ -94,15 +94,14 @@ class Ownerless:
     async def _named(self, namespace: str, names: Iterable[str]) -> set[str]:
         """Those that anything mentions which makes pods, or keeps how it made them."""
         wanted, found = frozenset(names), set[str]()
-
-        def mentions(one: Revision) -> frozenset[str] | None:
-            return one.mentions(wanted, annotations=True) or None
-
         for resource in self._users() if wanted else ():
             try:
-                found.update(
-                    *await lists.extract(self._client, resource, namespace, Revision, mentions)
-                )
+                async for page in api.pages(self._client, resource, namespace, Revision):
+                    if page.malformed:
+                        raise page.malformed[0]
+                    for one in page.items:
+                        found |= one.mentions(wanted, annotations=True)
+                        await asyncio.sleep(0)  # A page has 8 MiB: others have turns meanwhile.
             except NotFound:
                 continue  # A kind that is not installed.
         return found
