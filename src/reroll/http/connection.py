@@ -23,7 +23,7 @@ class Connection(asyncio.Protocol):
     def __init__(self) -> None:
         self.transport: Any = None
         self.status = 0
-        self.headers: dict[str, str] = {}
+        self._fields: list[tuple[bytes, bytes]] = []
         self.idle_since = 0.0
         self._parser = httptools.HttpResponseParser(self)
         self._head: asyncio.Future[None] | None = None
@@ -35,6 +35,13 @@ class Connection(asyncio.Protocol):
         self._complete = True
         self._lasts = True
         self._problem: Exception | None = None
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """Of most answers nobody reads any."""
+        return {
+            name.decode("latin-1").lower(): value.decode("latin-1") for name, value in self._fields
+        }
 
     # What its user does
 
@@ -141,11 +148,11 @@ class Connection(asyncio.Protocol):
             # An answer to what nobody asked: nothing more from here is to be trusted.
             self._lasts = False
         else:
-            self.headers = {}
+            self._fields = []
 
     def on_header(self, name: bytes, value: bytes) -> None:
         if not self._has_head:
-            self.headers[name.decode("latin-1").lower()] = value.decode("latin-1")
+            self._fields.append((name, value))
 
     def on_headers_complete(self) -> None:
         if self._complete:

@@ -4,6 +4,7 @@ Pure: a builder returns a `Request`, and `kube.client` sends it. Names end up in
 and an empty name is refused, because it would turn one object's path into that of all of them.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, TypedDict, Unpack
 from urllib.parse import quote
@@ -25,6 +26,8 @@ METADATA_LIST = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v
 Propagation = Literal["Background", "Foreground", "Orphan"]
 Query = tuple[tuple[str, str], ...]
 PAGE = 500
+_PLAIN = re.compile(r"[A-Za-z0-9._-]+")
+"""What nothing is quoted in, as are nearly all names: to look is a tenth of what quoting takes."""
 
 
 class Which(TypedDict, total=False):
@@ -127,7 +130,7 @@ class Request(msgspec.Struct, frozen=True):
         """Path and query as they go over the wire."""
         if not self.query:
             return self.path
-        return self.path + "?" + "&".join(f"{key}={quote(value, '')}" for key, value in self.query)
+        return self.path + "?" + "&".join(f"{key}={_quoted(value)}" for key, value in self.query)
 
 
 def get(
@@ -273,7 +276,11 @@ def _segment(what: str, text: str) -> str:
     if text in {"", ".", ".."}:
         # Names come from objects too: it is refused as the API server would refuse it.
         raise Rejected(f"{text!r} cannot be the {what} of a Kubernetes object")
-    return quote(text, ":")
+    return _quoted(text, ":")
+
+
+def _quoted(text: str, safe: str = "") -> str:
+    return text if _PLAIN.fullmatch(text) else quote(text, safe)
 
 
 def _encode(body: object) -> bytes:
