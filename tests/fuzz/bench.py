@@ -139,7 +139,7 @@ class Bench:
             if isinstance(with_errors, Exception):
                 reader._failed(want, with_errors)
             reader._queue.done(want)
-        for key in self.world.everything():
+        for key in tuple(self.world.workloads):
             if key != GOOD:
                 self.rolling._publish(key, await executor.reconcile(key))
         self.rolling.queue.clear()

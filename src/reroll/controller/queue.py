@@ -6,7 +6,8 @@ turn, one of each share; those of one share in the order they became due. 4. Urg
 before the others, and once urgent is urgent; but after `URGENT_IN_A_ROW` of them one of the others
 leaves, so none waits for ever. 5. Of one share at most `most` run at a time, and of those that are
 not urgent at most `patient`. 6. Nothing here sleeps or searches: a timer of the event loop moves a
-key over when it is due.
+key over when it is due. 7. A key whose remaining work can wait may step aside: another one of its
+share has its place, and it goes on when none is due and none runs, or after a while.
 """
 
 import asyncio
@@ -17,6 +18,7 @@ from itertools import chain, count
 from typing import Generic, TypeVar
 
 from reroll.clock import Clock
+from reroll.controller.aside import Aside
 from reroll.controller.rotation import Rotation, Share, one_share
 
 K = TypeVar("K", bound=Hashable)
@@ -49,7 +51,8 @@ class Queue(Generic[K]):
         self._patiently: set[K] = set()
         """Those that run and were not urgent, if there is a limit."""
         self._busy: dict[str, int] = {}
-        """How many keys of each share run, if there is a limit."""
+        """How many keys of each share run, if there is a limit; those that stepped aside do not."""
+        self._aside: Aside[K] = Aside(share)
         self._again: dict[K, tuple[float, bool]] = {}
         self._takers: deque[asyncio.Future[None]] = deque()
         self._timer: asyncio.TimerHandle | None = None
@@ -120,6 +123,7 @@ class Queue(Generic[K]):
         self._urgent.clear()
         self._patient.clear()
         self._again.clear()
+        self._aside.let_all_on()
 
     async def drain(self) -> None:
         """Take nothing more and hand out nothing more; wait until no key runs."""
@@ -148,6 +152,20 @@ class Queue(Generic[K]):
             self._begun(self._share(key), self._most)
         return key
 
+    def step_aside(self, key: K) -> asyncio.Future[None] | None:
+        """Give the place of a key that runs to others of its share, until the future is done.
+
+        `None`: no other one needs it, or the key is one that others do not wait for.
+        """
+        if self._closed or self._most is None or key in self._patiently or self._aside.is_full:
+            return None
+        share = self._share(key)
+        if self._busy[share] == 1 and not self._urgent.has(share):
+            return None
+        turn = self._aside.add(key)
+        self._ended(share, self._most)
+        return turn
+
     def done(self, key: K) -> None:
         if key not in self._running:
             return
@@ -158,7 +176,7 @@ class Queue(Generic[K]):
             self._patiently.discard(key)
             if self._patient.turns:
                 self._wake()
-        if self._most is not None:
+        if not self._aside.discard(key) and self._most is not None:
             self._ended(self._share(key), self._most)
         if again := self._again.pop(key, None):
             self.add(key, again[0] - self._clock.monotonic(), urgent=again[1])
@@ -189,6 +207,8 @@ class Queue(Generic[K]):
             self._patient.resume(share)
         if not running:
             del self._busy[share]
+            if not self._urgent.has(share):
+                self._aside.let_on(share)
         if self.is_ready:
             self._wake()
 

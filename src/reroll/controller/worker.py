@@ -51,12 +51,24 @@ class Worker(Generic[K]):
     ) -> None:
         self._queue, self._reconcile, self._backoff = queue, reconcile, backoff
         self._on_error, self._urgent, self._noun = on_error, urgent, noun
+        self._group: asyncio.TaskGroup | None = None
+        self._too_many = 0
+        """So many more tasks work than were asked for: others had taken the place of some."""
 
     async def run(self, workers: int = 1) -> None:
         """Reconcile what is due, with so many keys at a time, until cancelled."""
-        async with asyncio.TaskGroup() as group:
+        self._too_many = 0
+        async with asyncio.TaskGroup() as self._group:
             for _ in range(workers):
-                group.create_task(self._run())
+                self._group.create_task(self._run())
+
+    async def let_others_first(self, key: K) -> None:
+        """Within a `reconcile` whose remaining work can wait: work on another key in its place."""
+        turn = self._queue.step_aside(key) if self._group else None
+        if turn is not None and self._group:
+            self._group.create_task(self._run())
+            await turn
+            self._too_many += 1
 
     async def run_until_idle(self, workers: int = 8) -> None:
         """Reconcile until no key is due; the first error ends it, and is raised."""
@@ -89,6 +101,9 @@ class Worker(Generic[K]):
                 self._queue.done(key)
             if delay is not None:
                 self._queue.add(key, delay, urgent=self._urgent)
+            if self._too_many:
+                self._too_many -= 1
+                return
 
     async def _drain(self) -> None:
         while self._queue.is_ready:

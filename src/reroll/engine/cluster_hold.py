@@ -83,7 +83,7 @@ class ClusterHold:
         self._world.hold = hold
         said = "everything is held" if hold else "everything is released"
         log.warning(said, reason=hold.why if hold else "", object=str(self._place))
-        for key in self._world.everything():
+        for key in tuple(self._world.workloads):
             self._wake(key, False)
 
     def _changed(self, state: str, problem: str | None) -> None:

@@ -90,6 +90,12 @@ def of_spec(now: Workload | None, manifest: Manifest) -> int:
     return size + (limits.USES.number if now.crowded else len(now.uses))
 
 
+def is_usual(manifest: Manifest) -> bool:
+    """Whether a workload is no larger than most, with all that people wrote on it."""
+    annotations = sum(map(len, (manifest.metadata.annotations or {}).values()))
+    return (len(manifest.spec) + len(manifest.status) + annotations) // BYTES < READ
+
+
 def of_links(tracked: Tracked, is_linked: bool, is_compared: bool) -> int:
     """What it costs to find what a workload refers to, and to compare that for others."""
     refs = len(tracked.references)

@@ -4,7 +4,8 @@ Every attempt decides again from the state of the world, so a failed one leaves 
 it is tried again, for ever, with growing delays. What happened comes back as a value.
 """
 
-from collections.abc import Callable, Collection
+from collections.abc import Awaitable, Callable, Collection
+from functools import partial
 
 import msgspec
 
@@ -22,6 +23,7 @@ from reroll.core.observe.workload import workload
 from reroll.core.tables.reasons import Reason
 from reroll.core.tables.rights import EVERYTHING, Feature
 from reroll.core.write.patches import Operation, patch, writes_template
+from reroll.engine.effort import is_usual
 from reroll.engine.observer import Observer
 from reroll.engine.outcome import Amended, Blocked, Done, Later, Outcome, Step, Turn, words_of
 from reroll.engine.reports import Reports, after
@@ -35,8 +37,15 @@ from reroll.kube.client import Client
 from reroll.kube.errors import AlreadyExists, ApiError, Conflict, Invalid, NotFound, Unavailable
 
 
+async def _nobody(_: Key) -> None:
+    """There are no others."""
+
+
 class Executor:
-    """`wake(key)`: look at a workload; with it, what waits for pods is left to the slow lane."""
+    """`wake(key)`: look at a workload; with it, what waits for pods is left to the slow lane.
+
+    `others_first(key)`: what is left to do for a workload that rolls can wait.
+    """
 
     def __init__(
         self,
@@ -46,7 +55,9 @@ class Executor:
         pacer: Paces,
         wake: Callable[[Key], None] | None = None,
         features: Collection[str] = EVERYTHING,
+        others_first: Callable[[Key], Awaitable[None]] = _nobody,
     ) -> None:
+        self._others_first = others_first
         self._client, self._clock, self._observer, self._pacer = client, clock, observer, pacer
         self._world, self._backoff = observer.world, Backoff(clock)
         self._reports = Reports(clock, observer)
@@ -176,7 +187,7 @@ class Executor:
     def _finished(self, turn: Turn, step: Step) -> Outcome:
         plan, record, delay = turn.plan, turn.plan.record, None
         if isinstance(step, Done):
-            turn, delay = turn._replace(pods=step.pods), step.again
+            turn, delay = turn._replace(pods=step.pods, answered=step.answered), step.again
         if plan.reason is Reason.CONTINUED:
             done = Plan(Reason.FINISHED, Reason.FINISHED.sentence)
             report = self._reports.of(Turn(turn.snapshot, done), Result.DONE)
@@ -209,13 +220,32 @@ class Executor:
             raise
         self._pacer.answered(key, self._clock.monotonic() - since)
         self._unanswered.pop(key, None)
+        answered = self._clock.now()
         pauses = [edit for edit in action.edits if isinstance(edit, Pause | Resume)]
         # What the answer shows beside our own change may be older than it.
         ours = writes_template(kind, operations) or any(isinstance(e, Resume) for e in pauses)
         expected = (before.generation + ours, write(record)) if record and not pauses else None
-        self._world.workload_seen(kind, answer, watched=ours, expected=expected)
+        take_in = partial(self._world.workload_seen, kind, answer, watched=ours, expected=expected)
+        await self._take_in(turn, answer, take_in)
         is_runner = self._world.lenders.runner(key) == key
-        return Done(pods=pods_there(kind, answer) if is_runner else None)
+        return Done(pods=pods_there(kind, answer) if is_runner else None, answered=answered)
+
+    async def _take_in(self, turn: Turn, answer: Manifest, take_in: Callable[[], None]) -> None:
+        if not self._can_wait(turn, answer):
+            take_in()
+            return
+        put_by = self._world.put_by
+        put_by.add(turn.key, answer.metadata.version, take_in)
+        try:
+            await self._others_first(turn.key)
+        finally:
+            put_by.take_in(turn.key)
+
+    def _can_wait(self, turn: Turn, answer: Manifest) -> bool:
+        """Whether nobody waits for the world to learn of a roll, and its answer is not large."""
+        plan, policy = turn.plan, turn.snapshot.policy
+        is_roll = plan.strategy is not None and len(plan.actions) == 1 and not policy.revisions
+        return is_roll and not self._world.propagation.governs(turn.key) and is_usual(answer)
 
     async def _is_stale(self, snapshot: Snapshot, action: Patch, sent: list[Operation]) -> bool:
         """Whether a patch was refused because the workload is another one than we thought."""

@@ -121,7 +121,7 @@ class WorkloadFeed(Feed):
     def _known(self) -> Iterator[Key]:
         return (
             key
-            for key in (*self._world.everything(), *self._world.canaries.keys())
+            for key in (*self._world.workloads, *self._world.canaries.keys())
             if key.kind == self.kind and self.namespace in {None, key.namespace}
         )
 

@@ -125,7 +125,7 @@ class Listing:
         names = frozenset(kinds) or frozenset(self.kinds)
         found = await self._list(chosen, names, seen)
         if supposing:
-            self.world.suppose(_key(kind, manifest) for kind, manifest in found)
+            self.world.policies.supposed.update(_key(kind, manifest) for kind, manifest in found)
         if any(
             (record := record_of(manifest)) and record.pins is not None for _, manifest in found
         ):

@@ -1,6 +1,7 @@
 """What came of one reconciliation, and what one step of it ended with."""
 
 from collections.abc import Callable
+from datetime import datetime
 from typing import NamedTuple
 
 from reroll.controller.report import Report, Result, change_id
@@ -46,6 +47,8 @@ class Turn(NamedTuple):
     plan: Plan
     pods: int | None = None
     """How many pods there were when it was written, where that is known."""
+    answered: datetime | None = None
+    """When that was; `None`: nothing was written."""
 
     @property
     def key(self) -> Key:
@@ -61,7 +64,8 @@ class Done(NamedTuple):
     again: float | None = None
     """Look again after so many seconds, once all is done."""
     pods: int | None = None
-    """See `Turn`."""
+    answered: datetime | None = None
+    """See `Turn` for both."""
 
 
 class Amended(NamedTuple):

@@ -41,7 +41,7 @@ class Reports:
         report = report_of(turn._replace(plan=said), result)
         since = turn.snapshot.waiting_since
         if since and report.rolled:
-            seconds = (self._clock.now() - since).total_seconds()
+            seconds = ((turn.answered or self._clock.now()) - since).total_seconds()
             report = msgspec.structs.replace(report, seconds=seconds)
         return report
 

@@ -4,7 +4,7 @@ Watch events are folded in here, and each says only which workloads to look at a
 workload that did not opt in, or a source that nobody refers to, nothing is kept. No method waits.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 
 import msgspec
 
@@ -27,6 +27,7 @@ from reroll.engine.lenders import Lenders
 from reroll.engine.overlap import Overlap
 from reroll.engine.policies import Policies
 from reroll.engine.propagation import Propagation, with_propagation
+from reroll.engine.put_by import PutBy
 from reroll.engine.references import References
 from reroll.engine.scope import NOWHERE, Namespaces, Scope
 from reroll.engine.snapshots import standing
@@ -70,7 +71,7 @@ class World:
         self.canaries = Canaries(clock, self.tables, self.health, at_once)
         self.effort = Effort(lambda key: want(WorkloadState(key)))
         self.overlap = Overlap(lambda: want(DigestKeys()))
-        self.copies = Copies(at_once, want)
+        self.copies, self.put_by = Copies(at_once, want), PutBy()
         self.references = References(
             scope,
             self.workloads,
@@ -102,6 +103,8 @@ class World:
         if not metadata.namespace:
             return  # A configured kind that is in no namespace, which is told when it is watched.
         key = Key(kind.name, metadata.namespace, metadata.name)
+        if self.put_by.covers(key, metadata.version):
+            return
         if self.health.is_followed(key):
             self.health.fold(kind, key, manifest)
         tracked = self.workloads.get(key)
@@ -123,11 +126,8 @@ class World:
         info = self.namespaces.that_counts(key.namespace)
         return self.policies.may_be_in(key, info, manifest, self._has_pins)
 
-    def suppose(self, keys: Iterable[Key]) -> None:
-        """Keep these workloads as if they were opted in, whether or not they are."""
-        self.policies.supposed.update(keys)
-
     def workload_gone(self, key: Key) -> None:
+        self.put_by.forget(key)
         self.health.forget(key)
         self.lenders.forget(key)
         self.effort.forget(key)
@@ -315,6 +315,3 @@ class World:
         """The workload has caught up with its sources."""
         if tracked := self.workloads.get(key):
             tracked.waiting_since = tracked.quiet_since = None
-
-    def everything(self) -> Iterator[Key]:
-        return iter(tuple(self.workloads))

@@ -68,11 +68,17 @@ class Rolling:
         self.backlog = Backlog(self.queue, self._pacer)
         for write in (Write.ROLL, Write.RECORD):
             self._pacer.on_turn(write, self.queue.add)
-        self._executor = Executor(
-            client, clock, self.observer, self._pacer, self.queue.add, settings.features
-        )
         self._worker = Worker(
             self.queue, self._reconcile, Backoff(clock), on_error=self._failed, noun="workload"
+        )
+        self._executor = Executor(
+            client,
+            clock,
+            self.observer,
+            self._pacer,
+            self.queue.add,
+            settings.features,
+            self._worker.let_others_first,
         )
         self._client, self._clock = client, clock
         self._hold = ClusterHold(self.observer.world, place_of(home, settings.lease), self._wake)
