@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 from tests.controller.turned import TurnedLoop
 
+from reroll.controller.aside import AT_ONCE, MOST, PATIENCE
 from reroll.controller.queue import URGENT_IN_A_ROW, Queue
 
 KEYS = st.sampled_from(["a1", "a2", "a3", "b1", "b2", "c1"])
@@ -69,6 +70,8 @@ class QueueMachine(RuleBasedStateMachine):
         self.urgent, self.patient = Simple(), Simple()
         self.in_a_row = 0
         self.running: list[str] = []
+        self.aside: dict[str, tuple[asyncio.Future[None], float]] = {}
+        """Of those that run: who stepped aside, and when."""
         self.patiently: set[str] = set()
         self.again: dict[str, tuple[float, bool]] = {}
 
@@ -124,6 +127,7 @@ class QueueMachine(RuleBasedStateMachine):
         key = data.draw(st.sampled_from(self.running))
         self.loop.inside(lambda: self.queue.done(key))
         self.running.remove(key)
+        self.aside.pop(key, None)
         self.patiently.discard(key)
         if self.most is not None and not self._rests(key):
             self.urgent.resume(share(key))
@@ -133,7 +137,33 @@ class QueueMachine(RuleBasedStateMachine):
             self._planned(key, due, urgent=urgent)
         self._hand_out()
 
+    @precondition(lambda self: set(self.running) - self.aside.keys())
+    @rule(data=st.data())
+    def a_key_steps_aside(self, data: st.DataObject) -> None:
+        key = data.draw(st.sampled_from([one for one in self.running if one not in self.aside]))
+        has_others = bool(self._runs(share(key)) - {key}) or self._is_due(share(key))
+        turns: list[asyncio.Future[None] | None] = []
+        self.loop.inside(lambda: turns.append(self.queue.step_aside(key)))
+        (turn,) = turns
+        is_patient = self.most_patient is not None and key in self.patiently
+        may = self.most is not None and has_others and not is_patient
+        assert (turn is not None) == may
+        if turn is None:
+            return
+        self.aside[key] = turn, self.loop.time()
+        if not self._rests(key):
+            self.urgent.resume(share(key))
+            self.patient.resume(share(key))
+        self._hand_out()
+
     # What must be so
+
+    @invariant()
+    def who_stepped_aside_goes_on_when_nobody_of_its_share_needs_its_place(self) -> None:
+        for key, (turn, since) in self.aside.items():
+            needed = bool(self._runs(share(key))) or self._is_due(share(key))
+            assert needed or turn.done()
+            assert turn.done() or self.loop.time() < since + PATIENCE
 
     @invariant()
     def a_key_is_in_it_once(self) -> None:
@@ -147,7 +177,7 @@ class QueueMachine(RuleBasedStateMachine):
 
     @invariant()
     def no_share_runs_more_than_it_may(self) -> None:
-        running = [share(key) for key in self.running]
+        running = [share(key) for key in self.running if key not in self.aside]
         assert self.most is None or all(running.count(one) <= self.most for one in running)
 
     @invariant()
@@ -164,8 +194,15 @@ class QueueMachine(RuleBasedStateMachine):
 
     def _rests(self, key: str) -> bool:
         """Whether as many keys of its share run as may."""
-        running = sum(share(one) == share(key) for one in self.running)
-        return self.most is not None and running >= self.most
+        return self.most is not None and len(self._runs(share(key))) >= self.most
+
+    def _runs(self, name: str) -> set[str]:
+        """The keys of a share that run, without those that stepped aside."""
+        return {key for key in self.running if share(key) == name and key not in self.aside}
+
+    def _is_due(self, name: str) -> bool:
+        """Whether an urgent key of a share waits."""
+        return name in map(share, self.urgent.keys)
 
     def _has_room(self) -> bool:
         """Whether one that is not urgent may run."""
@@ -376,3 +413,81 @@ def test_what_is_not_urgent_leaves_though_urgent_keys_never_end(loop: TurnedLoop
         queue.add("urgent")
 
     assert len(order) == URGENT_IN_A_ROW + 1
+
+
+def test_who_stepped_aside_goes_on_after_a_while_though_others_never_end(loop: TurnedLoop) -> None:
+    queue: Queue[str] = Queue(loop.clock, share=share, most=1)
+    queue.add("a1")
+    queue.add("a2")
+    first = loop.run_until_complete(queue.get())
+    turns: list[asyncio.Future[None] | None] = []
+    loop.inside(lambda: turns.append(queue.step_aside(first)))
+    assert loop.run_until_complete(queue.get()) == "a2"
+    (turn,) = turns
+    assert turn is not None
+
+    loop.turn(PATIENCE * 0.9)
+    assert not turn.done()
+    loop.turn(PATIENCE * 0.2)
+
+    assert turn.done()
+
+
+def test_another_share_is_nothing_to_wait_for(loop: TurnedLoop) -> None:
+    queue: Queue[str] = Queue(loop.clock, share=share, most=1)
+    for key in ("a1", "b1", "b2"):
+        queue.add(key)
+    assert loop.run_until_complete(queue.get()) == "a1"
+
+    assert queue.step_aside("a1") is None
+
+
+def test_no_more_step_aside_than_there_is_room_for(loop: TurnedLoop) -> None:
+    queue: Queue[str] = Queue(loop.clock, share=share, most=MOST + 2)
+    for number in range(MOST + 2):
+        queue.add(f"a{number}")
+    keys = [loop.run_until_complete(queue.get()) for _ in range(MOST + 2)]
+    turns: list[asyncio.Future[None] | None] = []
+    loop.inside(lambda: turns.extend(queue.step_aside(key) for key in keys))
+
+    assert [turn is None for turn in turns] == [False] * MOST + [True] * 2
+
+
+def test_those_who_go_on_do_so_a_few_at_a_time(loop: TurnedLoop) -> None:
+    queue: Queue[str] = Queue(loop.clock, share=share, most=100)
+    for number in range(AT_ONCE * 2 + 1):
+        queue.add(f"a{number}")
+    keys = [loop.run_until_complete(queue.get()) for _ in range(AT_ONCE * 2 + 1)]
+    turns: list[asyncio.Future[None] | None] = []
+    loop.inside(lambda: turns.extend(queue.step_aside(key) for key in keys[1:]))
+    done: list[int] = []
+
+    async def look() -> None:
+        queue.done(keys[0])
+        for _ in range(3):
+            done.append(sum(turn is not None and turn.done() for turn in turns))
+            await asyncio.sleep(0)
+
+    loop.run_until_complete(look())
+
+    assert done == [AT_ONCE, AT_ONCE * 2, AT_ONCE * 2]
+
+
+def test_draining_lets_those_go_on_who_stepped_aside(loop: TurnedLoop) -> None:
+    queue: Queue[str] = Queue(loop.clock, share=share, most=1)
+    queue.add("a1")
+    queue.add("a2")
+    assert loop.run_until_complete(queue.get()) == "a1"
+    turns: list[asyncio.Future[None] | None] = []
+    loop.inside(lambda: turns.append(queue.step_aside("a1")))
+
+    drained = loop.create_task(queue.drain())
+    loop.turn()
+    (turn,) = turns
+    assert turn is not None
+    assert turn.done()
+    assert not drained.done()
+    queue.done("a1")
+    loop.turn()
+
+    assert drained.done()

@@ -172,6 +172,76 @@ async def test_a_cancelled_worker_ends_and_leaves_nothing_running(bench: Bench) 
     await asyncio.wait_for(bench.queue.drain(), 1)
 
 
+class Sending:
+    """A worker of workloads that are sent somewhere, and then have something done about them."""
+
+    def __init__(self, most: int) -> None:
+        self.queue: Queue[str] = Queue(SystemClock(), most=most)
+        self.worker = Worker(self.queue, self.reconcile, Backoff(SystemClock()))
+        self.happened: list[str] = []
+        self.under_way = self.most_under_way = 0
+
+    async def reconcile(self, key: str) -> None:
+        self.under_way += 1
+        self.most_under_way = max(self.most_under_way, self.under_way)
+        await asyncio.sleep(0)
+        self.happened.append("sent")
+        self.under_way -= 1
+        await self.worker.let_others_first(key)
+        self.happened.append("told")
+
+    async def send(self, keys: int) -> None:
+        self.happened.clear()
+        for key in range(keys):
+            self.queue.add(f"{key}")
+        async with asyncio.timeout(5):
+            while len(self.happened) < 2 * keys:
+                await asyncio.sleep(0)
+
+
+async def test_others_come_first_and_no_more_at_a_time_than_before() -> None:
+    sending = Sending(most=2)
+    task = asyncio.create_task(sending.worker.run(workers=2))
+    for _ in range(3):
+        await sending.send(20)
+        assert sending.happened == ["sent"] * 20 + ["told"] * 20
+    assert sending.most_under_way == 2
+    # As many work on as were asked for: the others ended.
+    names = [one for one in asyncio.all_tasks() if "Worker._run" in repr(one)]
+    assert len(names) <= 2
+    task.cancel()
+
+
+async def test_who_has_no_others_to_wait_for_goes_on_at_once() -> None:
+    sending = Sending(most=2)
+    task = asyncio.create_task(sending.worker.run(workers=2))
+    await sending.send(1)
+    assert sending.happened == ["sent", "told"]
+    task.cancel()
+
+
+async def test_a_worker_that_is_cancelled_leaves_nobody_aside() -> None:
+    sending = Sending(most=1)
+    sending.queue.add("first")
+    sending.queue.add("second")
+    hangs = asyncio.Event()
+
+    async def reconcile(key: str) -> None:
+        if key == "second":
+            hangs.set()
+            await asyncio.sleep(3600)
+        await worker.let_others_first(key)
+
+    worker = Worker(sending.queue, reconcile, Backoff(SystemClock()))
+    task = asyncio.create_task(worker.run())
+    await hangs.wait()
+    task.cancel()
+    with suppress(asyncio.CancelledError):
+        await task
+
+    await asyncio.wait_for(sending.queue.drain(), 1)
+
+
 class TestUntilIdle:
     async def test_it_takes_all_that_is_due_and_what_comes_of_it(self, bench: Bench) -> None:
         async def spread(key: str) -> None:

@@ -116,6 +116,7 @@ class Queue(Generic[K]):
         self._due.pop(key, None)
         self._urgent.discard(key)
         self._patient.discard(key)
+        self._relieve(self._share(key))
 
     def clear(self) -> None:
         self._due.clear()
@@ -207,10 +208,14 @@ class Queue(Generic[K]):
             self._patient.resume(share)
         if not running:
             del self._busy[share]
-            if not self._urgent.has(share):
-                self._aside.let_on(share)
+            self._relieve(share)
         if self.is_ready:
             self._wake()
+
+    def _relieve(self, share: str) -> None:
+        """Those who stepped aside go on, if they have nobody to wait for."""
+        if share not in self._busy and not self._urgent.has(share):
+            self._aside.let_on(share)
 
     def _make_ready(self, key: K, due: float, *, urgent: bool) -> None:
         lane = self._urgent if urgent else self._patient

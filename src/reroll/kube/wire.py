@@ -263,6 +263,8 @@ def _patch(
 def _written(how: Writing) -> Query:
     return _query(
         fieldManager=how.get("manager", FIELD_MANAGER),
+        # Else the server reads what is written a second time, for warnings that nobody looks at.
+        fieldValidation="Ignore",
         force=str(how["force"]).lower() if "force" in how else None,
         dryRun="All" if how.get("dry_run") else None,
     )
