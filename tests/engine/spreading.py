@@ -143,7 +143,7 @@ class Cluster:
             one["metadata"]["generation"] += 1
             one["spec"]["template"]["metadata"]["annotations"] = {"stamp": plan.stamp}
         self.seen(key)
-        self.world.settled(key)
+        self.world.settled(key, self.world.workloads[key].quiet_since)
         self.world.propagation.release(key)
 
     def complete(self, key: Key) -> None:

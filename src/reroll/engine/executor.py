@@ -163,7 +163,7 @@ class Executor:
     def _without_action(self, turn: Turn) -> Outcome:
         reason = turn.plan.reason
         if reason is Reason.UP_TO_DATE:
-            self._world.settled(turn.key)
+            self._world.settled(turn.key, turn.snapshot.quiet_since)
         elif reason is Reason.DEBOUNCING:
             self._world.waits(turn.key)
         return Outcome((self._reports.of(turn, Result.HELD if reason.held else Result.NOTHING),))
@@ -195,7 +195,7 @@ class Executor:
         reports = self._reports.of_roll(turn)
         if not plan.has(Patch) or plan.reason.held:
             return Outcome(reports, 0.0 if delay is None else delay)
-        self._world.settled(turn.key)
+        self._world.settled(turn.key, turn.snapshot.quiet_since)
         # A record of what is there may be the first of two writes: pins come after it.
         more = plan.strategy is None and turn.snapshot.policy.revisions
         return Outcome(reports, 0.0 if more or (record and record.todo) else delay)

@@ -5,6 +5,7 @@ workload that did not opt in, or a source that nobody refers to, nothing is kept
 """
 
 from collections.abc import Callable, Iterable
+from datetime import datetime
 
 import msgspec
 
@@ -311,7 +312,9 @@ class World:
         if tracked is not None and tracked.waiting_since is None:
             tracked.waiting_since = self._clock.now()
 
-    def settled(self, key: Key) -> None:
-        """The workload has caught up with its sources."""
+    def settled(self, key: Key, quiet_since: datetime | None) -> None:
+        """It has caught up with what its sources held when the last change of them was noticed."""
         if tracked := self.workloads.get(key):
-            tracked.waiting_since = tracked.quiet_since = None
+            is_last = tracked.quiet_since == quiet_since
+            tracked.waiting_since = None if is_last else tracked.quiet_since
+            tracked.quiet_since = tracked.waiting_since
