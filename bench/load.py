@@ -100,6 +100,14 @@ class Sizes:
     rounds: int = 20
     others: int = 2_500
     """Workloads that no contender is to touch."""
+    fans: int = 5
+    storms: int = 3
+    """How often each of the two is run in a heat."""
+
+    @property
+    def rolls(self) -> int:
+        """All of one heat."""
+        return 2 * self.rounds + self.fans * self.fan + self.storms * self.storm
 
 
 def deployment(name: str, source: str, annotations: dict[str, str], kind: str) -> Json:
