@@ -208,8 +208,12 @@ def test_an_api_server_that_goes_away_is_waited_for(
         fault_proxy.accept()
         heard(err, "the API server answers again")
         heard(err, "rolled")
+        # Its Event waited for the API server, too: nothing is missing that could be told.
+        assert list(err) == []
 
     assert process.returncode == Exit.OK
+    events = stage.api.list(f"/api/v1/namespaces/{stage.namespace}/events")
+    assert [one["reason"] for one in events if one["source"].get("component") == "reroll"]
 
 
 # Bad input

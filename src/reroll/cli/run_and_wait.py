@@ -128,7 +128,8 @@ class Session:
                 raise
         if self._dropped:
             self._view.gaps.append(
-                "not every Event could be written; grant `create` on events to have them"
+                "not every Event could be written: it takes the right to `create` events, and an"
+                " API server that is not too busy for them"
             )
 
     async def _take_up(self, works: list[Work]) -> None:

@@ -28,6 +28,8 @@ from reroll.kube.client import Client
 from reroll.kube.errors import ApiError, NotFound, Throttled, Unavailable
 
 TRIES = 3
+AWAY = 60.0
+"""Seconds; where nobody can be reached, whoever waits is woken when somebody can be."""
 GATHER_FOR = 30.0
 """Seconds after which a source gets its Event."""
 PATIENCE = 2.0
@@ -269,11 +271,16 @@ class Recorder(Sink):
 
     async def _send(self, event: dict[str, Any]) -> None:
         namespace: str = event["metadata"]["namespace"]
-        for attempt in range(TRIES):
+        tries = 0
+        while tries < TRIES:
             try:
                 await self._client.send(wire.create(resources.EVENTS, namespace, event))
             except (Throttled, Unavailable) as error:
-                await asyncio.sleep(error.retry_after or self._clock.jitter(2.0**attempt))
+                if self._client.outage.is_on:  # Then no try counts: nobody can be reached.
+                    await self._client.outage.pause(AWAY)
+                    continue
+                await asyncio.sleep(error.retry_after or self._clock.jitter(2.0**tries))
+                tries += 1
             except ApiError as error:
                 if TERMINATING in error.causes or isinstance(error, NotFound):
                     return  # The namespace is gone or going, and its Events with it: none is lost.
